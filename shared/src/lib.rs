@@ -1,1 +1,4 @@
 //! Ikkai.
+pub mod clock;
+pub mod config;
+pub mod observability;
