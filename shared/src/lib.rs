@@ -1,1 +1,3 @@
 //! Ikkai.
+
+pub mod job;
