@@ -60,7 +60,9 @@ pub enum BatchError {
     #[error("the event's records do not come from SQS: this function works on SQS messages; check its trigger")]
     NotFromSqs,
     /// Messages of another queue.
-    #[error("the messages come from queue {source_queue}, but IKKAI_QUEUE_NAME is {configured}; make the mapping and the setting agree")]
+    #[error(
+        "the messages come from queue {source_queue}, but IKKAI_QUEUE_NAME is {configured}; make the mapping and the setting agree"
+    )]
     OtherQueue {
         /// What is configured.
         configured: String,
@@ -71,7 +73,9 @@ pub enum BatchError {
     #[error("a record has no messageId, so nothing could be reported about it; the whole batch comes back")]
     RecordWithoutId,
     /// Nothing worked, and the mapping shall slow down.
-    #[error("every one of {started} started jobs failed in a way that may go away; the mapping slows down (IKKAI_ERROR_WHEN_ALL_FAIL)")]
+    #[error(
+        "every one of {started} started jobs failed in a way that may go away; the mapping slows down (IKKAI_ERROR_WHEN_ALL_FAIL)"
+    )]
     AllFailed {
         /// How many were started.
         started: usize,
@@ -106,7 +110,13 @@ impl<H: Handler> std::fmt::Debug for BatchProcessor<H> {
 impl<H: Handler> BatchProcessor<H> {
     /// A processor for `handler`.
     #[must_use]
-    pub fn new(handler: H, settings: ConsumerSettings, store: Arc<dyn JobStore>, queue: Arc<dyn Queue>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        handler: H,
+        settings: ConsumerSettings,
+        store: Arc<dyn JobStore>,
+        queue: Arc<dyn Queue>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let core = Core {
             handler,
             kind: JobKind::of::<H::Payload>(),
@@ -125,7 +135,12 @@ impl<H: Handler> BatchProcessor<H> {
     ///
     /// # Errors
     /// When the event cannot be reported on record by record, or everything failed: every message comes back.
-    pub async fn process(&self, event: IncomingEvent, invocation: &Invocation, out: &mut (dyn Write + Send)) -> Result<SqsBatchResponse, BatchError> {
+    pub async fn process(
+        &self,
+        event: IncomingEvent,
+        invocation: &Invocation,
+        out: &mut (dyn Write + Send),
+    ) -> Result<SqsBatchResponse, BatchError> {
         let records = event.records.ok_or(BatchError::NotAnSqsEvent)?;
         if records.is_empty() {
             return Ok(SqsBatchResponse::default());
@@ -160,7 +175,8 @@ impl<H: Handler> BatchProcessor<H> {
             for (lane, done) in lanes {
                 settled.extend(done);
                 if lane.next < lane.records.len() {
-                    let (_, done) = self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::LastAndAlone, invocation).await;
+                    let (_, done) =
+                        self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::LastAndAlone, invocation).await;
                     settled.extend(done);
                 }
             }

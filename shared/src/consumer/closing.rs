@@ -117,9 +117,8 @@ impl<'a, H: Handler> Closing<'a, H> {
         self.core.settings.error_when_all_fail
             && failed.len() == self.received.len()
             && started > 0
-            && self
-                .settled
-                .iter()
-                .all(|settled| settled.outcome.is_transient_failure() || matches!(settled.outcome, Outcome::NotStarted | Outcome::CircuitOpen(_)))
+            && self.settled.iter().all(|settled| {
+                settled.outcome.is_transient_failure() || matches!(settled.outcome, Outcome::NotStarted | Outcome::CircuitOpen(_))
+            })
     }
 }

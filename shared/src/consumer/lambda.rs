@@ -70,7 +70,8 @@ pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Resul
     let settings = ConsumerSettings::read(&mut startup.config);
     let handler = make(&mut startup).await;
     let Startup { config, aws } = startup;
-    let settings = config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
+    let settings =
+        config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 
     let dynamodb = aws_sdk_dynamodb::Client::new(&aws);
     let queue = Arc::new(SqsQueue::new(aws_sdk_sqs::Client::new(&aws), settings.queue_name.clone()));

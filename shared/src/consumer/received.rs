@@ -30,7 +30,10 @@ impl Received {
         if let Some(source) = message.event_source_arn.as_deref().and_then(QueueName::from_arn)
             && source != *queue
         {
-            return Err(BatchError::OtherQueue { configured: queue.as_str().to_owned(), source_queue: source.as_str().to_owned() });
+            return Err(BatchError::OtherQueue {
+                configured: queue.as_str().to_owned(),
+                source_queue: source.as_str().to_owned(),
+            });
         }
         let message_id = message.message_id.clone().filter(|id| !id.trim().is_empty()).ok_or(BatchError::RecordWithoutId)?;
         let attribute = |name: &str| message.attributes.get(name);

@@ -24,7 +24,8 @@ use super::outcome::Outcome;
 use super::received::Received;
 use crate::clock::EpochMillis;
 use crate::idempotency::{
-    Certainty, Claim, Created, EffectPolicy, Ending, ErrorClass, Event, Failing, JobRecord, LastError, Status, StoreError, Takeover, Verdict,
+    Certainty, Claim, Created, EffectPolicy, Ending, ErrorClass, Event, Failing, JobRecord, LastError, Status, StoreError,
+    Takeover, Verdict,
 };
 use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, Parsed, decode, payload_digest};
 use crate::visibility::{Heartbeat, Held};
@@ -75,7 +76,13 @@ pub(super) struct RecordRun<'a, H: Handler> {
 }
 
 impl<'a, H: Handler> RecordRun<'a, H> {
-    pub(super) fn new(core: &'a Core<H>, received: &'a Received, budget: Budget, heartbeat: Option<&'a Heartbeat>, turn: Turn) -> Self {
+    pub(super) fn new(
+        core: &'a Core<H>,
+        received: &'a Received,
+        budget: Budget,
+        heartbeat: Option<&'a Heartbeat>,
+        turn: Turn,
+    ) -> Self {
         Self { core, received, budget, heartbeat, turn, job_id: None, attempt: 0, created_at: None, handler_time: None }
     }
 
@@ -148,7 +155,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         };
         let now = self.core.clock.now();
         let caller = format!("direct:{}", settings.queue_name.as_str());
-        let blank = JobRecord::new(job_id.clone(), header.job_type.clone(), header.schema_version, &caller, Status::Accepted, now);
+        let blank =
+            JobRecord::new(job_id.clone(), header.job_type.clone(), header.schema_version, &caller, Status::Accepted, now);
         let event = Event::HoldSchema {
             blank: Box::new(blank),
             sent_at: self.received.sent_at,
@@ -186,7 +194,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             Err(fields) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
         };
         let queue = self.core.settings.queue_name.as_str();
-        let id = envelope.job_id.unwrap_or_else(|| JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key));
+        let id =
+            envelope.job_id.unwrap_or_else(|| JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key));
         self.job_id = Some(id.clone());
         let job = Job {
             id,
@@ -222,7 +231,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             Ok(Verdict::Started(record)) => *record,
             Ok(Verdict::Postponed) => return Err(Stop::Postponed(None)),
             Ok(Verdict::PayloadMismatch) => {
-                let message = "the job's record belongs to a request with another payload; use a new idempotency key for new content";
+                let message =
+                    "the job's record belongs to a request with another payload; use a new idempotency key for new content";
                 let error = LastError::new(ErrorClass::Permanent, "payload_mismatch", message);
                 return Err(self.record_poison(error).await.into());
             }
@@ -291,7 +301,9 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     async fn start_heartbeat(&self, started: &Started) {
-        if let (Some(heartbeat), Some(receipt_handle), Lease::Chunks) = (self.heartbeat, &self.received.receipt_handle, self.budget.lease) {
+        if let (Some(heartbeat), Some(receipt_handle), Lease::Chunks) =
+            (self.heartbeat, &self.received.receipt_handle, self.budget.lease)
+        {
             heartbeat.hold(Held { receipt_handle: receipt_handle.clone(), claimed: started.claimed.clone() }).await;
         }
     }
@@ -371,7 +383,9 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     fn classify(&self, started: &Started, failure: &Failure) -> (Ending, Duration) {
         let settings = &self.core.settings;
         let delay = match failure.kind {
-            FailureKind::Retry(after) => after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64())),
+            FailureKind::Retry(after) => {
+                after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64()))
+            }
             FailureKind::Defer(after) => after.unwrap_or(settings.defer),
             FailureKind::Permanent | FailureKind::Release | FailureKind::LeaseLost => Duration::ZERO,
         };
@@ -416,7 +430,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             // Anything else is not an answer to a claim. Not known to be done, so failed.
             other => {
                 let message = format!("the record answered {}", verdict_name(&other));
-                Outcome::Unrecorded(self.core.settings.backoff.base, LastError::new(ErrorClass::Transient, "unexpected_verdict", message))
+                Outcome::Unrecorded(
+                    self.core.settings.backoff.base,
+                    LastError::new(ErrorClass::Transient, "unexpected_verdict", message),
+                )
             }
         }
     }
@@ -430,7 +447,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     fn unsettled(&self, started: &Started, error: &StoreError) -> Outcome {
         let now = self.core.clock.now();
         let lease_left = started.record.lease_until.unwrap_or(now).since(now);
-        Outcome::Unrecorded(lease_left + Duration::from_secs(1), LastError::new(ErrorClass::Transient, error.code(), error.to_string()))
+        Outcome::Unrecorded(
+            lease_left + Duration::from_secs(1),
+            LastError::new(ErrorClass::Transient, error.code(), error.to_string()),
+        )
     }
 
     /// A FIFO message cannot be renewed: what wants to come back on its last receive is given up with a reason instead.

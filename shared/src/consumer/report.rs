@@ -10,7 +10,13 @@ use crate::observability::Metric;
 use crate::queue::SendVerdict;
 
 /// A record is through the pipeline.
-pub(super) fn ended<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, outcome: &Outcome, invocation: &Invocation) {
+pub(super) fn ended<H: Handler>(
+    core: &Core<H>,
+    received: &Received,
+    run: &RecordRun<'_, H>,
+    outcome: &Outcome,
+    invocation: &Invocation,
+) {
     count(core, received, run, outcome);
     log(core, received, run, outcome, invocation);
 }
@@ -32,7 +38,9 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>
         core.metrics.count(metric, job_type, 1);
     }
     // The age metric of a queue leaves out messages received three times and more, so poison is counted here as well.
-    if received.receive_count == 3 && !matches!(outcome, Outcome::Succeeded | Outcome::Duplicate | Outcome::Cancelled | Outcome::Poison(_)) {
+    if received.receive_count == 3
+        && !matches!(outcome, Outcome::Succeeded | Outcome::Duplicate | Outcome::Cancelled | Outcome::Poison(_))
+    {
         core.metrics.count(Metric::PoisonSeen, job_type, 1);
     }
     if let Some(took) = run.handler_time {
@@ -65,8 +73,18 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, 
     macro_rules! line {
         ($level:ident, $message:literal) => {
             tracing::$level!(
-                job_id, job_type, attempt, message_id, request_id, outcome = outcome_name, duration_ms,
-                error_class = class, error_code = code, error = reason, trace_id = trace, $message
+                job_id,
+                job_type,
+                attempt,
+                message_id,
+                request_id,
+                outcome = outcome_name,
+                duration_ms,
+                error_class = class,
+                error_code = code,
+                error = reason,
+                trace_id = trace,
+                $message
             )
         };
     }

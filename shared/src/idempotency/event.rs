@@ -260,7 +260,11 @@ impl LastError {
     /// The reason of a job whose workers died as often as it may be tried.
     #[must_use]
     pub fn crashes_used_up() -> Self {
-        Self::new(ErrorClass::Crash, "attempts_used_up_by_crashes", "each worker that started this job died before it could settle it")
+        Self::new(
+            ErrorClass::Crash,
+            "attempts_used_up_by_crashes",
+            "each worker that started this job died before it could settle it",
+        )
     }
 
     /// The reason of a job whose worker died after it had announced its effect.
@@ -286,12 +290,20 @@ impl LastError {
     /// The reason of a message whose job needs private data that only the producer API records.
     #[must_use]
     pub fn record_missing() -> Self {
-        Self::new(ErrorClass::Permanent, "record_missing", "this job type needs data from its record; post the job through the producer API")
+        Self::new(
+            ErrorClass::Permanent,
+            "record_missing",
+            "this job type needs data from its record; post the job through the producer API",
+        )
     }
 
     /// The reason of a message that waited too long for a consumer of its schema version.
     #[must_use]
     pub fn schema_too_new() -> Self {
-        Self::new(ErrorClass::Permanent, "schema_too_new", "no consumer of this schema version came in time; deploy it, then redrive the job")
+        Self::new(
+            ErrorClass::Permanent,
+            "schema_too_new",
+            "no consumer of this schema version came in time; deploy it, then redrive the job",
+        )
     }
 }

@@ -92,11 +92,7 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
         let mut blank = from_message(asked, now);
         // An expired item that is still there is a former life: the counter goes on, so that nobody's stale view fits the new one.
         blank.generation = stored.map_or(0, |former| former.generation.saturating_add(1));
-        return if asked.rules.needs_data {
-            die(&blank, LastError::record_missing(), now)
-        } else {
-            start(&blank, asked, now)
-        };
+        return if asked.rules.needs_data { die(&blank, LastError::record_missing(), now) } else { start(&blank, asked, now) };
     };
     if record.payload_digest.as_ref().is_some_and(|digest| *digest != asked.payload_digest) {
         return Transition::answer(Verdict::PayloadMismatch);
@@ -105,7 +101,9 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
         Status::Succeeded => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
         Status::Cancelled => Transition::answer(Verdict::Cancelled),
         Status::InDoubt => Transition::answer(Verdict::WasInDoubt(reason(record))),
-        Status::Dead if was_put_back(record, asked.sent_at, asked.rules.max_generations) => runnable(&put_back(record), asked, now),
+        Status::Dead if was_put_back(record, asked.sent_at, asked.rules.max_generations) => {
+            runnable(&put_back(record), asked, now)
+        }
         Status::Dead => Transition::answer(Verdict::WasDead(reason(record))),
         Status::Accepted => runnable(record, asked, now),
         Status::RetryScheduled => match record.retry_at {
@@ -153,7 +151,8 @@ fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
 }
 
 fn start(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
-    let first_effect_at = if asked.rules.effect.notes_first_effect() { record.first_effect_at.or(Some(now)) } else { record.first_effect_at };
+    let first_effect_at =
+        if asked.rules.effect.notes_first_effect() { record.first_effect_at.or(Some(now)) } else { record.first_effect_at };
     let next = JobRecord {
         status: Status::Running,
         attempts: record.attempts.saturating_add(1),
@@ -197,13 +196,7 @@ fn was_put_back(record: &JobRecord, sent_at: Option<EpochMillis>, max_generation
 }
 
 fn put_back(record: &JobRecord) -> JobRecord {
-    JobRecord {
-        generation: record.generation.saturating_add(1),
-        attempts: 0,
-        crashes: 0,
-        effect_begun: false,
-        ..record.clone()
-    }
+    JobRecord { generation: record.generation.saturating_add(1), attempts: 0, crashes: 0, effect_begun: false, ..record.clone() }
 }
 
 fn begin_effect(record: &JobRecord, token: &str, lease_until: EpochMillis, now: EpochMillis) -> Transition {

@@ -122,7 +122,9 @@ pub fn is_carried(character: char) -> bool {
 #[non_exhaustive]
 pub enum MessageError {
     /// Body and attributes are too many bytes.
-    #[error("the message has {bytes} bytes of body and attributes, more than {max_bytes}; put large inputs in S3 and send their key")]
+    #[error(
+        "the message has {bytes} bytes of body and attributes, more than {max_bytes}; put large inputs in S3 and send their key"
+    )]
     TooLarge {
         /// What it has.
         bytes: usize,
@@ -166,7 +168,10 @@ mod tests {
         let mut message = OutgoingMessage::new("x".repeat(MAX_MESSAGE_BYTES - 12));
         let value = AttributeValue { data_type: "String".into(), value: AttributeData::Text("blue".into()) };
         message.attributes.push(("tint".into(), value));
-        assert_eq!(message.check(MAX_MESSAGE_BYTES), Err(MessageError::TooLarge { bytes: 1_048_578, max_bytes: MAX_MESSAGE_BYTES }));
+        assert_eq!(
+            message.check(MAX_MESSAGE_BYTES),
+            Err(MessageError::TooLarge { bytes: 1_048_578, max_bytes: MAX_MESSAGE_BYTES })
+        );
     }
 
     #[test]

@@ -6,7 +6,10 @@ mod renewal;
 mod send;
 mod sqs;
 
-pub use message::{AttributeData, AttributeValue, MAX_ATTRIBUTES, MessageAttributes, MessageError, OutgoingMessage, MAX_MESSAGE_BYTES, is_carried};
+pub use message::{
+    AttributeData, AttributeValue, MAX_ATTRIBUTES, MAX_MESSAGE_BYTES, MessageAttributes, MessageError, OutgoingMessage,
+    is_carried,
+};
 pub use queue_api::{Queue, QueueDepth, QueueError, QueueName, VisibilityChange};
 pub use renewal::copy_of;
 pub use send::{MAX_ENTRIES, SendVerdict, send_all};

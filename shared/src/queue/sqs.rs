@@ -135,7 +135,8 @@ fn verdicts<'a>(
     done: impl Iterator<Item = &'a str>,
     failed: &[BatchResultErrorEntry],
 ) -> Vec<Result<(), QueueError>> {
-    let mut verdicts: Vec<_> = (0..count).map(|_| Err(unavailable(operation, "the answer names no verdict for this entry"))).collect();
+    let mut verdicts: Vec<_> =
+        (0..count).map(|_| Err(unavailable(operation, "the answer names no verdict for this entry"))).collect();
     let mut put = |id: &str, verdict| {
         if let Some(slot) = id.parse::<usize>().ok().and_then(|index| verdicts.get_mut(index)) {
             *slot = verdict;

@@ -78,8 +78,7 @@ impl<H: Handler> Bench<H> {
         let store = Arc::new(WatchedStore::new(records.clone()));
         let queue = Arc::new(MemoryQueue::new());
         let clock = ManualClock::new(Self::START);
-        let processor =
-            BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
+        let processor = BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
         Self { records, store, queue, clock, processor, settings }
     }
 

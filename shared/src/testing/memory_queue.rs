@@ -93,7 +93,11 @@ impl MemoryQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn play(&self, entries: usize, note: impl FnOnce(&[bool]) -> QueueCall) -> Result<Vec<Result<(), QueueError>>, QueueError> {
+    async fn play(
+        &self,
+        entries: usize,
+        note: impl FnOnce(&[bool]) -> QueueCall,
+    ) -> Result<Vec<Result<(), QueueError>>, QueueError> {
         assert!(entries <= MAX_ENTRIES, "SQS refuses a batch of {entries} entries");
         let fault = self.locked().faults.pop_front();
         if let Some(QueueFault::Delay(delay)) = &fault {

@@ -77,10 +77,8 @@ impl Heartbeat {
     }
 
     async fn extend(&self, batch: &[Held], visible_in: Duration) {
-        let changes: Vec<_> = batch
-            .iter()
-            .map(|held| VisibilityChange { receipt_handle: held.receipt_handle.clone(), visible_in })
-            .collect();
+        let changes: Vec<_> =
+            batch.iter().map(|held| VisibilityChange { receipt_handle: held.receipt_handle.clone(), visible_in }).collect();
         match tokio::time::timeout(self.call_timeout, self.queue.change_visibility(&changes)).await {
             Ok(Ok(verdicts)) => {
                 for (held, verdict) in batch.iter().zip(verdicts) {

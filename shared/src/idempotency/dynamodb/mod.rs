@@ -68,13 +68,8 @@ enum Outcome {
 #[async_trait]
 impl JobStore for DynamoStore {
     async fn get(&self, job_id: &JobId) -> Result<Option<JobRecord>, StoreError> {
-        let sent = self
-            .client
-            .get_item()
-            .table_name(&self.table)
-            .key("job_id", text(job_id.as_str()))
-            .consistent_read(true)
-            .send();
+        let sent =
+            self.client.get_item().table_name(&self.table).key("job_id", text(job_id.as_str())).consistent_read(true).send();
         let answer = Box::pin(sent).await.map_err(|error| store_error("GetItem", error))?;
         answer.item.as_ref().map(record).transpose()
     }
@@ -109,7 +104,9 @@ impl JobStore for DynamoStore {
     async fn claim(&self, claim: &Claim, now: EpochMillis) -> Result<FirstClaim, StoreError> {
         match self.update(&claim.job_id, expression::claim(claim, now), ReturnValue::AllNew).await? {
             Outcome::Written(Some(item)) => Ok(FirstClaim::Started(Box::new(record(&item)?))),
-            Outcome::Written(None) => Err(StoreError::Corrupt { attribute: "job_id", problem: "missing from the answer to a claim" }),
+            Outcome::Written(None) => {
+                Err(StoreError::Corrupt { attribute: "job_id", problem: "missing from the answer to a claim" })
+            }
             Outcome::Refused(found) => Ok(FirstClaim::Refused(found)),
         }
     }
@@ -132,9 +129,12 @@ where
     R: std::fmt::Debug + Send + Sync + 'static,
 {
     match error.code() {
-        Some("ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "TransactionConflictException") => {
-            StoreError::Throttled { operation }
-        }
+        Some(
+            "ThrottlingException"
+            | "ProvisionedThroughputExceededException"
+            | "RequestLimitExceeded"
+            | "TransactionConflictException",
+        ) => StoreError::Throttled { operation },
         Some("AccessDeniedException" | "UnrecognizedClientException") => StoreError::Denied { operation },
         Some(code @ ("ResourceNotFoundException" | "ValidationException")) => {
             StoreError::Refused { operation, code: code.to_owned() }
