@@ -9,7 +9,7 @@ use ikkai::idempotency::{JobRecord, MemoryStore};
 use ikkai::job::{EmailSend, JobKind};
 use ikkai::observability::Metrics;
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
-use ikkai::testing::{MemoryQueue, QueueCall, WatchedStore};
+use ikkai::testing::{MemoryQueue, QueueCall, QueueFault, WatchedStore};
 use producer_api::{Api, Call, Catalog, Response, Served, Settings};
 use serde_json::{Value, json};
 
@@ -120,6 +120,11 @@ impl Bench {
     /// Cancels a job as Ann.
     pub(crate) async fn delete(&self, job_id: &str) -> Read {
         self.event(&request(ANN, "DELETE", &format!("/v1/jobs/{job_id}"), &[], &Value::Null)).await
+    }
+
+    /// Lets the next message be refused by the queue.
+    pub(crate) fn refuse_next_send(&self, error: QueueError) {
+        self.queue.fail_next(QueueFault::FailEntries(vec![(0, error)]));
     }
 
     pub(crate) fn now(&self) -> EpochMillis {

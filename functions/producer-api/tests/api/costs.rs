@@ -1,7 +1,7 @@
 //! What a request costs in calls.
 
 use ikkai::idempotency::Status;
-use ikkai::testing::{QueueCall, QueueFault, StoreCall};
+use ikkai::testing::{QueueCall, StoreCall};
 
 use crate::bench::{Bench, down, email};
 
@@ -36,7 +36,7 @@ async fn a_replay_is_one_refused_write() {
 #[tokio::test]
 async fn a_failed_send_costs_one_write_more() {
     let bench = Bench::new();
-    bench.queue.fail_next(QueueFault::Refuse(down()));
+    bench.refuse_next_send(down());
     bench.post("k", &email("m")).await;
     assert_eq!(bench.store.calls(), [StoreCall::Create, StoreCall::Replace]);
 }

@@ -19,13 +19,14 @@ async fn what_is_too_large_is_413_before_anything_is_written() {
 #[tokio::test]
 async fn the_limit_can_be_set_and_counts_bytes_of_the_whole_message() {
     let bench = Bench::with([("IKKAI_MAX_MESSAGE_BYTES", "1024")]);
+    let key = |last: &str| format!("{}{last}", "k".repeat(200));
     let with_business_id = |id: String| json!({"type": "email.send", "businessId": id, "payload": payload("m")});
-    assert_eq!(bench.post("k", &with_business_id("語".repeat(200))).await.status, 202);
+    assert_eq!(bench.post(&key("k"), &with_business_id("語".repeat(100))).await.status, 202);
     let used = bench.sent()[0].bytes();
     assert!(used < 1024);
     let spare = (1024 - used) / 3;
-    let exactly = bench.post("l", &with_business_id("語".repeat(200 + spare))).await;
-    let one_more = bench.post("m", &with_business_id("語".repeat(201 + spare))).await;
+    let exactly = bench.post(&key("l"), &with_business_id("語".repeat(100 + spare))).await;
+    let one_more = bench.post(&key("m"), &with_business_id("語".repeat(101 + spare))).await;
     assert_eq!((exactly.status, one_more.status, one_more.code()), (202, 413, "message_too_large"));
     assert_eq!(bench.records.all().len(), 2);
 }

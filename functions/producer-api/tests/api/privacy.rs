@@ -2,7 +2,7 @@
 
 use ikkai::observability::logs::capture::Captured;
 use ikkai::observability::logs::{LevelSetting, LogSetup};
-use ikkai::testing::{QueueFault, StoreCall, StoreFault};
+use ikkai::testing::{StoreCall, StoreFault};
 use serde_json::{Value, json};
 
 use crate::bench::{ANN, BOB, Bench, down, email, keyed, request};
@@ -62,7 +62,7 @@ async fn no_key_payload_address_or_caller_is_in_any_line() {
         "payload": {"deliveryId": "delivery-zz", "templateId": "welcome", "userId": "user-42"}});
     let bad = json!({"type": "email.send", "businessId": "zz@example.com", "accountId": "acme-zz", "user-42": 1,
         "payload": {"deliveryId": "zz@example.com", "order-zz": "delivery-zz"}});
-    bench.queue.fail_next(QueueFault::Refuse(down()));
+    bench.refuse_next_send(down());
     let posted = bench.post(KEY, &good).await;
     assert_eq!(posted.status, 503);
     for job in [&good, &good, &bad, &json!("user-42")] {

@@ -11,7 +11,7 @@ use crate::bench::{Bench, down, email, post};
 #[tokio::test]
 async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_once() {
     let bench = Bench::new();
-    bench.queue.fail_next(QueueFault::Refuse(down()));
+    bench.refuse_next_send(down());
     let first = bench.post("k", &email("m")).await;
     assert_eq!((first.status, first.code(), first.header("retry-after")), (503, "queue_unavailable", Some("1")));
     assert_eq!((bench.record().status, bench.record().send_lease_until), (Status::Accepted, None));
@@ -21,9 +21,18 @@ async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_
 }
 
 #[tokio::test]
+async fn a_send_call_that_fails_as_a_whole_is_503_too() {
+    let bench = Bench::new();
+    bench.post("before", &email("m")).await;
+    bench.queue.fail_next(QueueFault::Refuse(down()));
+    assert_eq!(bench.post("k", &email("m")).await.code(), "queue_unavailable");
+    assert_eq!(bench.post("k", &email("m")).await.status, 202);
+}
+
+#[tokio::test]
 async fn a_queue_that_refuses_is_503_too() {
     let bench = Bench::new();
-    bench.queue.fail_next(QueueFault::Refuse(QueueError::Refused { operation: "SendMessage", code: "AccessDenied".into() }));
+    bench.refuse_next_send(QueueError::Refused { operation: "SendMessage", code: "AccessDenied".into() });
     assert_eq!(bench.post("k", &email("m")).await.status, 503);
     assert_eq!(bench.post("k", &email("m")).await.status, 202);
 }
@@ -132,7 +141,7 @@ async fn a_takeover_that_cannot_be_written_sends_nothing() {
 #[tokio::test]
 async fn a_repeated_send_that_cannot_be_confirmed_is_answered_all_the_same() {
     let bench = Bench::new();
-    bench.queue.fail_next(QueueFault::Refuse(down()));
+    bench.refuse_next_send(down());
     bench.post("k", &email("m")).await;
     let (take_over, confirm) = (StoreFault::Delay(Duration::ZERO), StoreFault::Unreachable);
     bench.store.fail_next(StoreCall::Replace, take_over);
