@@ -1,8 +1,8 @@
 //! Header fields of a message, encoded so that every mail reader shows what was meant.
 //!
 //! A value goes out as plain text only where plain text is unambiguous and fits on one line; else as RFC 2047 encoded words. The
-//! MIME crate's own choice is wider: it leaves text that only looks like an encoded word (`=?utf-8?Q?x?=`) and runs of spaces
-//! unencoded, and readers then show something else than was written.
+//! MIME crate's own header writer is less strict: it leaves text that only looks like an encoded word (`=?utf-8?Q?x?=`) as it
+//! is, and readers then show something else than was written.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
