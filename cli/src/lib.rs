@@ -1,1 +1,5 @@
-//! CLI.
+//! The library behind the `ikkai` command, the demo and the end-to-end tests.
+//!
+//! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
+
+pub mod local;
