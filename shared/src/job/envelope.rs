@@ -8,7 +8,7 @@ use super::canonical::{canonical, write_string};
 use super::characters;
 use super::envelope_error::EnvelopeError;
 use super::field_error::FieldError;
-use super::id::JobId;
+use super::id::{JobId, JobIdError};
 use super::idempotency_key::IdempotencyKey;
 use super::job_type::JobType;
 use super::nearest_name;
@@ -102,6 +102,9 @@ impl Envelope {
     pub fn check(&self, kind: &JobKind) -> Result<(), EnvelopeError> {
         if self.job_type.as_str() != kind.job_type || self.job_id.as_ref().is_some_and(|id| id.job_type() != self.job_type) {
             return Err(EnvelopeError::WrongType { expected: kind.job_type() });
+        }
+        if self.job_id.as_ref().is_some_and(JobId::is_for_message) {
+            return Err(EnvelopeError::BadJobId(JobIdError::NotADigest));
         }
         if self.schema_version == 0 || self.schema_version > kind.schema_version {
             let message = format!("must be an integer from 1 to {}", kind.schema_version);
@@ -227,3 +230,6 @@ fn check_business_id(text: &str) -> Result<(), EnvelopeError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;
