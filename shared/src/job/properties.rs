@@ -130,7 +130,7 @@ fn check_verdict(input: &str) -> Result<(), TestCaseError> {
             let names = |text: &str| text.replace(' ', "").matches("\":").count();
             prop_assert_eq!(names(&canonical(&value)), names(input));
         }
-        Err(error) => prop_assert_eq!(error.rule.is_json() || plain.is_err(), true, "{}", error),
+        Err(error) => prop_assert!(error.rule.is_json() || plain.is_err(), "{}", error),
     }
     Ok(())
 }

@@ -243,3 +243,17 @@ fn debug_shows_neither_payload_nor_key_nor_business_id() {
         "Envelope { job_id: Some(email.send-aaaqeayeaudaocajbifqydiob4), job_type: email.send, schema_version: 1, .. }"
     );
 }
+
+#[test]
+fn the_envelope_of_another_service_is_recognised_and_not_unwrapped() {
+    let inner = body().to_string();
+    let sns =
+        json!({"Type": "Notification", "MessageId": "m", "TopicArn": "arn:aws:sns:eu-west-1:123456789012:t", "Message": inner});
+    let event = json!({"version": "0", "id": "i", "detail-type": "Job", "source": "shop", "detail": body()});
+    let s3 = json!({"Records": [{"eventSource": "aws:s3"}]});
+    for (wrapped, mend) in [(sns, "raw message delivery"), (event, "input transformer"), (s3, "carries jobs")] {
+        assert_refused(&wrapped.to_string(), "body_wrapped", "");
+        assert!(refused(&wrapped.to_string()).to_string().contains(mend));
+    }
+    assert_refused(&json!({"Message": "x"}).to_string(), "missing_member", "/type");
+}

@@ -149,6 +149,7 @@ fn ordinary_payloads_pass() {
         json!({"sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "ulid": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}),
         json!({"secretArn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:smtp-AbCdEf"}),
         json!({"title": "Basic information about bearer bonds", "note": "sk-learn-some-long-name-of-a-model", "phone": "+81 90 1234 5678"}),
+        json!({"task": "task-7fK2mN5pQ8sT1vW4yZ7bC0fG3", "desk": "DESK0123456789abcdef0123456789abcdef", "host": "mybucketAKIAIOSFODNN7EXAMPLE"}),
         json!({"jwks": "https://example.com/.well-known/jwks.json", "flag": null, "n": -5, "list": [[[]]], "o": {}}),
     ] {
         assert_eq!(check(&value, ""), [], "{value}");
