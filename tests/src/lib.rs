@@ -1,1 +1,2 @@
 //! Test support.
+pub mod runtime_api;
