@@ -144,7 +144,13 @@ async fn a_killed_process_fails_the_invocation_it_was_working_on() {
 async fn dropping_a_function_kills_its_process() {
     let function = start().await;
     let process_folder = PathBuf::from(format!("/proc/{}", function.pid()));
-    assert!(process_folder.exists());
+    let event = json!({"do": "hang"});
+    // Hanging, it does not notice that its runtime API went away, which would end it too.
+    tokio::select! {
+        invocation = function.invoke(&event, LONG) => panic!("it hangs: {invocation:?}"),
+        () = until(|| function.stdout_lines().contains(&"hanging".to_owned())) => {}
+    }
+    assert!(is_running(&process_folder));
     drop(function);
     until(|| !is_running(&process_folder)).await;
 }
