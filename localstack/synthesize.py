@@ -5,7 +5,7 @@
 Standard input is a JSON list of parameter sets, each an object of strings; what a set leaves out has its default. Standard output
 is one JSON object: `parameters` and `mappings` as the template declares them, and in `stacks` one stack a set, after the SAM
 transform and with parameters, mappings, conditions and string functions put in. References from one resource to another stay.
-A set that CloudFormation would refuse is an error here too.
+In place of a set that CloudFormation would refuse stands {"refused": "why"}.
 """
 
 import copy
@@ -181,7 +181,10 @@ class Stack:
 
 
 def synthesize(template, given):
-    parameters = parameters_of(template, given)
+    try:
+        parameters = parameters_of(template, given)
+    except Refused as refusal:
+        return {"refused": str(refusal)}
     native = transform(copy.deepcopy(template), parameters, NoManagedPolicies())
     return Stack(native, parameters).resolved()
 
@@ -196,7 +199,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Refused as refusal:
-        sys.exit(f"synthesize: {refusal}")
+    main()

@@ -16,4 +16,4 @@ mod synthesis;
 pub mod tables;
 
 pub use stack::{Consumer, Resource, Stack};
-pub use synthesis::{Parameters, Synthesis, lint, parameters, refusal, synthesize};
+pub use synthesis::{Parameters, Synthesis, lint, parameters, refusals, synthesize};
