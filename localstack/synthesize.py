@@ -71,6 +71,25 @@ def check(name, rule, value):
         raise Refused(f"{name}: {value!r} is outside of {low}..{high}")
 
 
+def check_rules(template, parameters):
+    """The section Rules: assertions over parameters, with functions of its own."""
+
+    def truth(body):
+        (function, argument), = body.items()
+        if function == "Fn::Or":
+            return any(truth(one) for one in argument)
+        if function == "Fn::Not":
+            return not truth(argument[0])
+        if function == "Fn::Contains":
+            return parameters[argument[1]["Ref"]] in argument[0]
+        raise ValueError(f"rule function {function} is not known here")
+
+    for name, rule in template.get("Rules", {}).items():
+        for assertion in rule["Assertions"]:
+            if not truth(assertion["Assert"]):
+                raise Refused(f"{name}: {assertion['AssertDescription']}")
+
+
 class Stack:
     """Puts the values of one set into one template."""
 
@@ -105,7 +124,7 @@ class Stack:
             return all(self.truth(one) for one in argument)
         if function == "Fn::Or":
             return any(self.truth(one) for one in argument)
-        raise Refused(f"condition function {function} is not known here")
+        raise ValueError(f"condition function {function} is not known here")
 
     def put_in(self, node):
         if isinstance(node, list):
@@ -130,7 +149,7 @@ class Stack:
         try:
             return self.template["Mappings"][mapping][str(top)][second]
         except KeyError:
-            raise Refused(f"mapping {mapping} has no {top}/{second}") from None
+            raise ValueError(f"mapping {mapping} has no {top}/{second}") from None
 
     def if_(self, argument):
         condition, then, otherwise = argument
@@ -180,12 +199,12 @@ class Stack:
     }
 
 
-def synthesize(template, given):
+def synthesize(template, native, given):
     try:
         parameters = parameters_of(template, given)
+        check_rules(template, parameters)
     except Refused as refusal:
         return {"refused": str(refusal)}
-    native = transform(copy.deepcopy(template), parameters, NoManagedPolicies())
     return Stack(native, parameters).resolved()
 
 
@@ -193,7 +212,9 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         template = yaml_parse(file.read())
     sets = json.load(sys.stdin)
-    stacks = [synthesize(template, given) for given in sets]
+    # Once for all sets: without values the transform leaves references to parameters as they are.
+    native = transform(copy.deepcopy(template), {}, NoManagedPolicies())
+    stacks = [synthesize(template, native, given) for given in sets]
     out = {"parameters": template.get("Parameters", {}), "mappings": template.get("Mappings", {}), "stacks": stacks}
     json.dump(out, sys.stdout)
 

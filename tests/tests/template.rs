@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use ikkai_tests::template::policy::{Request, allows};
 use ikkai_tests::template::{
-    Parameters, Stack, Synthesis, api, functions, lint, mappings, parameters, queues, refusals, roles, synthesize, tables,
+    Parameters, Stack, Synthesis, api, functions, lint, mappings, parameters, queues, refusals, roles, settings, synthesize,
+    tables,
 };
 use serde_json::{Value, json};
 
@@ -25,9 +26,12 @@ fn every_stack() -> &'static Synthesis {
         for days in declared.allowed("QueueRetentionDays") {
             sets.push(parameters(&[("QueueRetentionDays", &days)]));
         }
-        for parameter in ["EmailMaxReceiveCount", "EmailMaxConcurrency", "EmailBatchSize", "MaxMessageBytes"] {
-            for end in ["MinValue", "MaxValue"] {
-                sets.push(parameters(&[(parameter, &declared.parameters[parameter][end].to_string())]));
+        for (parameter, declaration) in declared.parameters.as_object().expect("parameters") {
+            for end in ["MinValue", "MaxValue"].into_iter().filter(|end| declaration.get(end).is_some()) {
+                let mut set = parameters(&[(parameter, &declaration[end].to_string())]);
+                // The most attempts need more receives than the default.
+                set.entry("EmailMaxReceiveCount").or_insert(json!("12"));
+                sets.push(set);
             }
         }
         for door in declared.allowed("ApiDoor") {
@@ -476,6 +480,36 @@ mod function {
         notices(rule, "ProducerApiFunction: IKKAI_RECORD_RETENTION_SECONDS is 5", |stack| {
             stack.set("ProducerApiFunction", &place("IKKAI_RECORD_RETENTION_SECONDS"), json!(5));
         });
+    }
+
+    /// Also at both ends of what each parameter allows.
+    #[test]
+    fn consumers_start_with_every_value_that_a_parameter_allows() {
+        holds(settings::consumers_start);
+        let place = |variable: &str| format!("/Environment/Variables/{variable}");
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_MAX_RECEIVE_COUNT", |stack| {
+            stack.set("EmailConsumerFunction", &place("IKKAI_MAX_RECEIVE_COUNT"), json!("4"));
+        });
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_QUEUE_NAME", |stack| {
+            stack.remove("EmailConsumerFunction", &place("IKKAI_QUEUE_NAME"));
+        });
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_LEASE_CHUNK_SECOND is not read", |stack| {
+            stack.set("EmailConsumerFunction", &place("IKKAI_LEASE_CHUNK_SECOND"), json!("45"));
+        });
+    }
+
+    #[test]
+    fn receives_that_leave_no_room_for_renewal_are_refused() {
+        let most: u64 = every_stack().parameters["EmailMaxAttempts"]["MaxValue"].as_u64().expect("a bound");
+        let around = |attempts: u64| [attempts + 1, attempts + 2].map(|receives| (attempts, receives.max(5)));
+        let cases: Vec<(u64, u64)> = (1..=most).flat_map(around).collect();
+        let set = |(attempts, receives): &(u64, u64)| {
+            parameters(&[("EmailMaxAttempts", &attempts.to_string()), ("EmailMaxReceiveCount", &receives.to_string())])
+        };
+        let refused = refusals(&cases.iter().map(set).collect::<Vec<_>>());
+        for ((attempts, receives), refused) in cases.into_iter().zip(refused) {
+            assert_eq!(refused.is_some(), receives < attempts + 2, "{attempts} attempts, {receives} receives: {refused:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod mappings;
 pub mod policy;
 pub mod queues;
 pub mod roles;
+pub mod settings;
 mod stack;
 mod synthesis;
 pub mod tables;
