@@ -1,8 +1,17 @@
 //! A complete AWS on this machine, without Docker and without an account.
 
+pub mod api;
+pub mod aws;
+pub mod build;
 pub mod checkout;
+pub mod deploy;
 pub mod engine;
+pub mod instance;
 pub mod loopback;
+pub mod mailbox;
 pub mod process;
 pub mod proxy;
 pub mod python;
+pub mod queues;
+pub mod seed;
+pub mod signed;
