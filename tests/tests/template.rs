@@ -23,8 +23,10 @@ fn every_stack() -> &'static Synthesis {
         for timeout in declared.allowed("EmailFunctionTimeoutSeconds") {
             sets.push(parameters(&[("EmailFunctionTimeoutSeconds", &timeout), ("EmailBatchingWindowSeconds", &longest_window)]));
         }
-        for days in declared.allowed("QueueRetentionDays") {
-            sets.push(parameters(&[("QueueRetentionDays", &days)]));
+        for parameter in ["QueueRetentionDays", "EmailMaxConcurrency"] {
+            for value in declared.allowed(parameter) {
+                sets.push(parameters(&[(parameter, &value)]));
+            }
         }
         for (parameter, declaration) in declared.parameters.as_object().expect("parameters") {
             for end in ["MinValue", "MaxValue"].into_iter().filter(|end| declaration.get(end).is_some()) {
@@ -183,8 +185,10 @@ mod mapping {
         let rule = mappings::concurrency_is_bounded_at_the_mapping;
         holds(rule);
         notices(rule, MAPPING, |stack| stack.remove(MAPPING, "/ScalingConfig"));
-        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("1")));
-        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("3")));
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(1)));
+        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(3)));
+        // MiniStack stops polling altogether when it is a string.
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("2")));
         notices(rule, "EmailConsumerFunction", |stack| {
             stack.set("EmailConsumerFunction", "/ReservedConcurrentExecutions", json!(2));
         });
