@@ -48,6 +48,7 @@ fn every_stack() -> &'static Synthesis {
         }
         sets.push(parameters(&[
             ("SenderIdentityArn", "arn:aws:ses:eu-west-1:123456789012:identity/mail@example.com"),
+            ("EmailFromName", "Łódź Café & Friends"),
             ("EmailConfigurationSet", "transactional"),
             ("EmailProviderRatePerSecond", "14"),
             ("SesEndpointUrl", "https://ses.example"),
@@ -435,6 +436,9 @@ mod door {
             ("EmailBatchingWindowSeconds", "31"),
             ("EmailBatchSize", "11"),
             ("EmailFrom", "Mail <mail@example.com>"),
+            ("EmailFromName", "Shop <boss@example.com>,"),
+            ("EmailProviderTimeoutMs", "99"),
+            ("EmailProviderRatePerSecond", "0.5"),
             ("SenderIdentityArn", "*"),
             ("QueueRetentionDays", "14"),
         ];
@@ -517,11 +521,15 @@ mod function {
     }
 
     #[test]
-    fn consumers_know_their_timeout_and_may_renew() {
+    fn consumers_know_their_timeout_keep_within_it_and_may_renew() {
         holds(functions::functions_know_their_timeout);
+        holds(functions::provider_calls_fit_into_an_invocation);
         holds(functions::renewal_is_not_taken_for_a_loop);
         notices(functions::functions_know_their_timeout, "EmailConsumerFunction", |stack| {
             stack.set("EmailConsumerFunction", "/Timeout", json!(31));
+        });
+        notices(functions::provider_calls_fit_into_an_invocation, "EmailConsumerFunction", |stack| {
+            stack.set("EmailConsumerFunction", "/Environment/Variables/IKKAI_PROVIDER_TIMEOUT_MS", json!("22500"));
         });
         notices(functions::renewal_is_not_taken_for_a_loop, "EmailConsumerFunction", |stack| {
             stack.remove("EmailConsumerFunction", "/RecursiveLoop");
@@ -532,4 +540,12 @@ mod function {
 #[test]
 fn the_template_is_clean() {
     assert_eq!(lint(), "");
+}
+
+/// What CloudFormation takes in a request; more would have to go through a bucket
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>).
+#[test]
+fn the_template_fits_into_one_request() {
+    let template = include_str!("../../infra/template.yaml");
+    assert!(template.len() <= 51_200, "{} bytes", template.len());
 }
