@@ -148,8 +148,8 @@ impl Entries {
     }
 
     fn count_mail(&mut self, subject: &Subject) {
-        if let Some(job) = subject.tag(JOB_TAG) {
-            *self.mails_by_job.entry(job.to_owned()).or_default() += 1;
+        if let Some(job) = subject.job_ids.first() {
+            *self.mails_by_job.entry(job.clone()).or_default() += 1;
         }
         for recipient in &subject.recipients {
             *self.mails_by_address.entry(bare_address(recipient).to_owned()).or_default() += 1;

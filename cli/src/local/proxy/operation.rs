@@ -109,8 +109,17 @@ fn mail(operation: String, body: &[u8]) -> Subject {
         .flatten()
         .filter_map(|tag| Some((tag["Name"].as_str()?.to_owned(), tag["Value"].as_str()?.to_owned())))
         .collect();
-    let job_ids = tags.iter().filter(|(name, _)| name == JOB_TAG).map(|(_, value)| value.clone()).collect();
+    let job_ids = tags.iter().filter(|(name, _)| name == JOB_TAG).map(|(_, value)| job_of_tag(value)).collect();
     Subject { operation: format!("ses.{operation}"), target: None, job_ids, recipients, tags }
+}
+
+/// A tag has no dots, so `email.send-x` travels as `email_send-x`
+/// (<https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_MessageTag.html>).
+fn job_of_tag(tag: &str) -> String {
+    match tag.split_once('-') {
+        Some((job_type, rest)) => format!("{}-{rest}", job_type.replace('_', ".")),
+        None => tag.to_owned(),
+    }
 }
 
 /// `/2015-03-31/functions/<name>/invocations` and its neighbours.
@@ -219,12 +228,12 @@ mod tests {
 
     #[test]
     fn a_mail_names_its_job_and_its_recipients() {
-        let body = br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email.send-1"}]}"#;
+        let body = br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email_send-1"}]}"#;
         let subject = Subject::of(&Method::POST, &Uri::from_static("/v2/email/outbound-emails"), &signed_for("ses"), body);
         assert_eq!(subject.operation, "ses.SendEmail");
         assert_eq!(subject.job_ids, ["email.send-1"]);
         assert_eq!(subject.recipients, ["a@example.com"]);
-        assert_eq!(subject.tag(JOB_TAG), Some("email.send-1"));
+        assert_eq!(subject.tag(JOB_TAG), Some("email_send-1"));
     }
 
     #[test]
