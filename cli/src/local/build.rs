@@ -50,6 +50,14 @@ pub enum BuildError {
         /// Its name.
         name: String,
     },
+    /// A packed function is not there.
+    #[error("cannot read the function `{}`", path.display())]
+    NoZip {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A binary could not be packed.
     #[error("cannot pack `{}`", path.display())]
     Pack {
@@ -80,10 +88,28 @@ impl Package {
     pub fn of(name: &str, binary: &Path) -> Result<Self, BuildError> {
         let failed = |source| BuildError::Pack { path: binary.to_owned(), source };
         let content = std::fs::read(binary).map_err(failed)?;
-        let zip = pack(&content).map_err(failed)?;
-        let digest = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { name: name.to_owned(), zip: Bytes::from(zip), digest })
+        Ok(Self::of_zip(name, pack(&content).map_err(failed)?))
     }
+
+    fn of_zip(name: &str, zip: Vec<u8>) -> Self {
+        let digest = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { name: name.to_owned(), zip: Bytes::from(zip), digest }
+    }
+}
+
+/// Functions that were built and packed elsewhere: `<name>.zip` for each, in one folder.
+///
+/// # Errors
+/// A zip is missing.
+pub fn packed_functions(folder: &Path) -> Result<Vec<Package>, BuildError> {
+    let read = |name: &&str| {
+        let path = folder.join(format!("{name}.zip"));
+        match std::fs::read(&path) {
+            Ok(zip) => Ok(Package::of_zip(name, zip)),
+            Err(source) => Err(BuildError::NoZip { path, source }),
+        }
+    };
+    FUNCTIONS.iter().map(read).collect()
 }
 
 /// The same content gives the same bytes: CloudFormation and the engine recognise an unchanged function by them.

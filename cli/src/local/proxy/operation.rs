@@ -101,8 +101,7 @@ fn mail(operation: String, body: &[u8]) -> Subject {
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let destination = &json["Destination"];
-    let recipients =
-        ["ToAddresses", "CcAddresses", "BccAddresses"].iter().flat_map(|field| texts(&destination[field])).collect();
+    let recipients = ["ToAddresses", "CcAddresses", "BccAddresses"].iter().flat_map(|field| texts(&destination[field])).collect();
     let tags: Vec<(String, String)> = json["EmailTags"]
         .as_array()
         .into_iter()
@@ -193,15 +192,20 @@ mod tests {
     }
 
     fn signed_for(service: &str) -> HeaderMap {
-        let credential = format!("AWS4-HMAC-SHA256 Credential=test/20261129/us-east-1/{service}/aws4_request, SignedHeaders=host");
+        let credential =
+            format!("AWS4-HMAC-SHA256 Credential=test/20261129/us-east-1/{service}/aws4_request, SignedHeaders=host");
         headers(&[("authorization", &credential)])
     }
 
     #[test]
     fn a_dynamodb_call_names_its_table_and_its_job() {
         let body = br#"{"TableName":"jobs","Key":{"job_id":{"S":"email.send-1"}}}"#;
-        let subject =
-            Subject::of(&Method::POST, &Uri::from_static("/"), &headers(&[("x-amz-target", "DynamoDB_20120810.UpdateItem")]), body);
+        let subject = Subject::of(
+            &Method::POST,
+            &Uri::from_static("/"),
+            &headers(&[("x-amz-target", "DynamoDB_20120810.UpdateItem")]),
+            body,
+        );
         assert_eq!(subject.operation, "dynamodb.UpdateItem");
         assert_eq!(subject.target.as_deref(), Some("jobs"));
         assert_eq!(subject.job_ids, ["email.send-1"]);
@@ -219,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_mail_names_its_job_and_its_recipients() {
-        let body = br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email.send-1"}]}"#;
+        let body =
+            br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email.send-1"}]}"#;
         let subject = Subject::of(&Method::POST, &Uri::from_static("/v2/email/outbound-emails"), &signed_for("ses"), body);
         assert_eq!(subject.operation, "ses.SendEmail");
         assert_eq!(subject.job_ids, ["email.send-1"]);
