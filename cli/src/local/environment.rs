@@ -30,7 +30,7 @@ pub const SENDER: &str = "ikkai@example.com";
 const SENDER_DOMAIN: &str = "example.com";
 
 /// What each local caller may post: everything. Deployed stacks get their own policy.
-const CALLER_POLICY: &str = r#"[{"caller":"local:*","types":["*"],"accounts":["*"]}]"#;
+const CALLER_POLICY: &str = r#"[{"callers":["local:*"],"types":["*"],"accounts":["*"]}]"#;
 
 /// Why there is no local environment.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,8 @@ pub struct Subject {
     pub operation: String,
     /// The table, queue, bucket or function that the request names.
     pub target: Option<String>,
-    /// The ids of the jobs that the request is about: the key of an item, the bodies of messages, the tag of a mail.
+    /// The ids of the jobs that the request is about: the key of an item, the bodies of messages, the tag of a mail (in the
+    /// characters of a [tag](tag_value)).
     pub job_ids: Vec<String>,
     /// The addresses that a mail goes to.
     pub recipients: Vec<String>,
@@ -24,6 +25,18 @@ pub struct Subject {
 
 /// The tag by which a mail names its job.
 pub const JOB_TAG: &str = "ikkai-job";
+
+/// A job id in the characters that SES lets a tag have.
+#[must_use]
+pub fn tag_value(job_id: &str) -> String {
+    let allowed = |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
+    job_id.chars().map(allowed).collect()
+}
+
+/// Whether a job is among `named`, by its id or as a tag writes it.
+pub(super) fn names_job(named: &[String], job_id: &str) -> bool {
+    named.iter().any(|name| name == job_id || *name == tag_value(job_id))
+}
 
 impl Subject {
     /// Reads a request. Never fails: what cannot be read is left empty.
