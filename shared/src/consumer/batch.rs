@@ -1,0 +1,259 @@
+//! A batch through a consumer.
+//!
+//! ```text
+//! opening visibility call ─┐
+//! lanes, side by side ─────┴─▶ jobs whose last worker died, one by one ─▶ visibility and renewals ─▶ report
+//! ```
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
+use futures::StreamExt;
+use serde::Deserialize;
+
+use super::budget::{Budget, Lease};
+use super::circuit::Circuit;
+use super::closing::{Closing, Settled};
+use super::core::Core;
+use super::handler::Handler;
+use super::lane::{Lane, lanes};
+use super::outcome::Outcome;
+use super::rate::RateLimit;
+use super::received::Received;
+use super::record::{RecordRun, Stop, Turn};
+use super::report;
+use super::settings::{ConsumerSettings, FifoAfterDeath};
+use crate::clock::{Clock, EpochMillis};
+use crate::idempotency::{JobStore, Ledger};
+use crate::job::JobKind;
+use crate::observability::Metrics;
+use crate::queue::{MAX_ENTRIES, Queue, VisibilityChange};
+use crate::visibility::Heartbeat;
+
+/// An event for a consumer, read with patience: what is not an SQS event becomes one clear error instead of a crash.
+#[derive(Debug, Deserialize)]
+pub struct IncomingEvent {
+    /// The messages; `None` for an event of another kind.
+    #[serde(rename = "Records", default)]
+    pub records: Option<Vec<SqsMessage>>,
+}
+
+/// What the runtime says about an invocation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Invocation {
+    /// Lambda's request id.
+    pub request_id: String,
+    /// When Lambda ends the invocation, if it says so.
+    pub deadline: Option<EpochMillis>,
+}
+
+/// Why an invocation fails as a whole: every message comes back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BatchError {
+    /// No `Records`.
+    #[error("the event has no `Records`: this function works on SQS messages; check its trigger")]
+    NotAnSqsEvent,
+    /// `Records` of something else.
+    #[error("the event's records do not come from SQS: this function works on SQS messages; check its trigger")]
+    NotFromSqs,
+    /// Messages of another queue.
+    #[error(
+        "the messages come from queue {source_queue}, but IKKAI_QUEUE_NAME is {configured}; make the mapping and the setting agree"
+    )]
+    OtherQueue {
+        /// What is configured.
+        configured: String,
+        /// Where the messages come from.
+        source_queue: String,
+    },
+    /// A record that cannot be reported.
+    #[error("a record has no messageId, so nothing could be reported about it; the whole batch comes back")]
+    RecordWithoutId,
+    /// Nothing worked, and the mapping shall slow down.
+    #[error(
+        "every one of {started} started jobs failed in a way that may go away; the mapping slows down (IKKAI_ERROR_WHEN_ALL_FAIL)"
+    )]
+    AllFailed {
+        /// How many were started.
+        started: usize,
+    },
+}
+
+impl BatchError {
+    /// Stable machine name, Lambda's `errorType`.
+    #[must_use]
+    pub const fn error_type(&self) -> &'static str {
+        match self {
+            Self::NotAnSqsEvent => "Ikkai.NotAnSqsEvent",
+            Self::NotFromSqs => "Ikkai.NotFromSqs",
+            Self::OtherQueue { .. } => "Ikkai.OtherQueue",
+            Self::RecordWithoutId => "Ikkai.RecordWithoutId",
+            Self::AllFailed { .. } => "Ikkai.AllFailed",
+        }
+    }
+}
+
+/// Works on batches of one consumer. Cheap to share; invocations may run side by side.
+pub struct BatchProcessor<H: Handler> {
+    core: Core<H>,
+}
+
+impl<H: Handler> std::fmt::Debug for BatchProcessor<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchProcessor").field("settings", &self.core.settings).finish_non_exhaustive()
+    }
+}
+
+impl<H: Handler> BatchProcessor<H> {
+    /// A processor for `handler`.
+    #[must_use]
+    pub fn new(
+        handler: H,
+        settings: ConsumerSettings,
+        store: Arc<dyn JobStore>,
+        queue: Arc<dyn Queue>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let core = Core {
+            handler,
+            kind: JobKind::of::<H::Payload>(),
+            ledger: Ledger::new(store, clock.clone()),
+            queue,
+            clock,
+            metrics: Metrics::new(&settings.metrics_namespace, &settings.service),
+            circuit: Circuit::new(settings.circuit_failures, settings.circuit_cooldown),
+            rate: settings.provider_rate_per_second.map(|rate| RateLimit::new(rate, settings.max_concurrency)),
+            settings,
+        };
+        Self { core }
+    }
+
+    /// Works on one event and says which messages failed. Metrics go to `out`, one line a batch.
+    ///
+    /// # Errors
+    /// When the event cannot be reported on record by record, or everything failed: every message comes back.
+    pub async fn process(
+        &self,
+        event: IncomingEvent,
+        invocation: &Invocation,
+        out: &mut (dyn Write + Send),
+    ) -> Result<SqsBatchResponse, BatchError> {
+        let records = event.records.ok_or(BatchError::NotAnSqsEvent)?;
+        if records.is_empty() {
+            return Ok(SqsBatchResponse::default());
+        }
+        let queue = &self.core.settings.queue_name;
+        let received = records.into_iter().map(|record| Received::new(record, queue)).collect::<Result<Vec<_>, _>>()?;
+        let budget = Budget::new(self.core.clock.now(), invocation.deadline, &self.core.settings);
+
+        let settled = self.work_on_all(&received, budget, invocation).await;
+        let closed = Closing::new(&self.core, &received, settled).close(invocation).await;
+
+        if self.core.metrics.flush(self.core.clock.now(), out).is_err() {
+            tracing::warn!("metrics could not be written");
+        }
+        closed
+    }
+
+    async fn work_on_all(&self, received: &[Received], budget: Budget, invocation: &Invocation) -> Vec<Settled> {
+        let settings = &self.core.settings;
+        let heartbeat = (budget.lease == Lease::Chunks).then(|| {
+            let (chunk, skew, margin) = (settings.lease_chunk, settings.lease_skew, settings.lease_margin);
+            Heartbeat::new(self.core.queue.clone(), self.core.clock.clone(), chunk, skew, margin)
+        });
+        let work = async {
+            let lanes = lanes(received, self.core.is_fifo());
+            let side_by_side = futures::stream::iter(lanes)
+                .map(|lane| self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::WithOthers, invocation))
+                .buffer_unordered(settings.batch_concurrency)
+                .collect::<Vec<_>>();
+            let (lanes, ()) = futures::future::join(side_by_side, self.open(received, budget)).await;
+            let mut settled = Vec::with_capacity(received.len());
+            for (lane, done) in lanes {
+                settled.extend(done);
+                if lane.next < lane.records.len() {
+                    let (_, done) =
+                        self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::LastAndAlone, invocation).await;
+                    settled.extend(done);
+                }
+            }
+            settled
+        };
+        match &heartbeat {
+            None => work.await,
+            Some(heartbeat) => tokio::select! {
+                biased;
+                settled = work => settled,
+                () = heartbeat.beat() => Vec::new(),
+            },
+        }
+    }
+
+    /// One call for ten messages, beside the claims: a killed worker's messages come back when its leases end, and not after six
+    /// times the function's timeout.
+    async fn open(&self, received: &[Received], budget: Budget) {
+        if !self.core.settings.opening_visibility {
+            return;
+        }
+        let now = self.core.clock.now();
+        let visible_in = budget.lease_until(now, &self.core.settings).since(now) + self.core.settings.lease_margin;
+        let changes: Vec<_> = received
+            .iter()
+            .filter_map(|record| record.receipt_handle.clone())
+            .map(|receipt_handle| VisibilityChange { receipt_handle, visible_in })
+            .collect();
+        for batch in changes.chunks(MAX_ENTRIES) {
+            if let Err(error) = self.core.queue.change_visibility(batch).await {
+                tracing::warn!(error = %error, "visibility call failed");
+            }
+        }
+    }
+
+    async fn work_on_lane(
+        &self,
+        mut lane: Lane,
+        received: &[Received],
+        budget: Budget,
+        heartbeat: Option<&Heartbeat>,
+        turn: Turn,
+        invocation: &Invocation,
+    ) -> (Lane, Vec<Settled>) {
+        let hold_after_death = self.core.settings.fifo_after_death == FifoAfterDeath::HoldGroup;
+        let mut settled = Vec::new();
+        while let Some(&index) = lane.records.get(lane.next) {
+            let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
+            let stopped = match lane.held.take() {
+                Some(started) => run.resume(started).await,
+                None => run.work().await,
+            };
+            let outcome = match stopped {
+                Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
+                Err(Stop::Postponed(held)) => {
+                    lane.held = held;
+                    return (lane, settled);
+                }
+            };
+            report::ended(&self.core, &received[index], &run, &outcome, invocation);
+            let blocks = outcome.blocks_group(hold_after_death);
+            settled.push(Settled { index, job_id: run.job_id, outcome, follows: false });
+            lane.next += 1;
+            if blocks {
+                let followers = lane.records[lane.next..].iter();
+                settled.extend(followers.map(|&index| Settled {
+                    index,
+                    job_id: None,
+                    outcome: Outcome::NotStarted,
+                    follows: true,
+                }));
+                lane.next = lane.records.len();
+            }
+        }
+        (lane, settled)
+    }
+}
+
+/// Longest time a batch's closing visibility calls may take.
+pub(super) const CLOSING_TIMEOUT: Duration = Duration::from_secs(5);

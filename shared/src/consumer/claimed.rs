@@ -1,0 +1,83 @@
+//! A job this worker holds the lease of.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, Notify};
+
+use super::failure::Failure;
+use crate::clock::EpochMillis;
+use crate::idempotency::{Event, Guard, JobRecord, Ledger, StoreError, Verdict};
+
+/// The record of a running job as its owner knows it. Handler, heartbeat and settlement write through here, one at a time.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    ledger: Ledger,
+    token: String,
+    record: Mutex<JobRecord>,
+    effect_begun: AtomicBool,
+    is_lost: AtomicBool,
+    lost: Notify,
+}
+
+impl Claimed {
+    pub(crate) fn new(ledger: Ledger, token: String, record: JobRecord) -> Self {
+        Self {
+            ledger,
+            token,
+            record: Mutex::new(record),
+            effect_begun: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
+            lost: Notify::new(),
+        }
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub(crate) fn effect_begun(&self) -> bool {
+        self.effect_begun.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn begin_effect(&self, lease_until: EpochMillis) -> Result<(), Failure> {
+        if self.is_lost.load(Ordering::Acquire) {
+            return Err(Failure::lease_lost());
+        }
+        match self.apply(&Event::BeginEffect { token: self.token.clone(), lease_until }).await {
+            Ok(Verdict::Done(_)) => {
+                self.effect_begun.store(true, Ordering::Release);
+                Ok(())
+            }
+            Ok(_) => Err(Failure::lease_lost()),
+            // Written or not, the effect does not start, so this settles as an ordinary failure.
+            Err(error) => Err(Failure::retry(error.code(), error.to_string()).surely_not_done()),
+        }
+    }
+
+    /// Extends the lease. `false`: it is lost.
+    pub(crate) async fn renew(&self, lease_until: EpochMillis) -> bool {
+        let renewed = self.apply(&Event::Renew { token: self.token.clone(), lease_until }).await;
+        // Without an answer the lease may hold or not; the next tick asks again before it ends.
+        !matches!(renewed, Ok(Verdict::LeaseLost | Verdict::Missing))
+    }
+
+    /// Applies an event of the lease's owner.
+    pub(super) async fn apply(&self, event: &Event) -> Result<Verdict, StoreError> {
+        let mut record = self.record.lock().await;
+        self.ledger.apply_owned(&mut record, event, Guard::Lease(self.token.clone())).await
+    }
+
+    /// The receipt or the lease is gone: whoever waits in [`Self::lost`] is told.
+    pub(crate) fn set_lost(&self) {
+        self.is_lost.store(true, Ordering::Release);
+        self.lost.notify_waiters();
+    }
+
+    /// Resolves once the receipt or the lease is gone.
+    pub(super) async fn lost(&self) {
+        let told = self.lost.notified();
+        if !self.is_lost.load(Ordering::Acquire) {
+            told.await;
+        }
+    }
+}

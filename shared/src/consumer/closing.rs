@@ -1,0 +1,141 @@
+//! The end of a batch: renewals, visibility, and the report.
+
+use aws_lambda_events::sqs::SqsBatchResponse;
+
+use super::batch::{BatchError, CLOSING_TIMEOUT, Invocation};
+use super::core::Core;
+use super::handler::Handler;
+use super::outcome::{Disposition, Outcome};
+use super::received::Received;
+use super::report;
+use crate::job::JobId;
+use crate::queue::{MAX_ENTRIES, OutgoingMessage, VisibilityChange, copy_of, send_all};
+
+/// What became of one record of the batch.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) index: usize,
+    /// As far as the message was understood.
+    pub(super) job_id: Option<JobId>,
+    pub(super) outcome: Outcome,
+    /// A FIFO follower of a head that failed.
+    pub(super) follows: bool,
+}
+
+/// Everything that is left to do once all records are settled.
+pub(super) struct Closing<'a, H: Handler> {
+    core: &'a Core<H>,
+    received: &'a [Received],
+    settled: Vec<Settled>,
+}
+
+impl<'a, H: Handler> Closing<'a, H> {
+    pub(super) fn new(core: &'a Core<H>, received: &'a [Received], mut settled: Vec<Settled>) -> Self {
+        settled.sort_by_key(|settled| settled.index);
+        Self { core, received, settled }
+    }
+
+    pub(super) async fn close(self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
+        let renewed = self.renew(invocation).await;
+        let failed: Vec<&Settled> = self
+            .settled
+            .iter()
+            .filter(|settled| settled.outcome.disposition() != Disposition::Acknowledge && !renewed.contains(&settled.index))
+            .collect();
+        self.set_visibility(&failed).await;
+        let started = self.settled.iter().filter(|settled| settled.outcome.is_transient_failure()).count();
+        if self.all_failed(&failed, started) {
+            return Err(BatchError::AllFailed { started });
+        }
+        let mut response = SqsBatchResponse::default();
+        // Whatever has no verdict is not known to be done.
+        let silent = (0..self.received.len()).filter(|index| !self.settled.iter().any(|settled| settled.index == *index));
+        for index in failed.iter().map(|settled| settled.index).chain(silent) {
+            response.add_failure(self.received[index].message_id.clone());
+        }
+        Ok(response)
+    }
+
+    /// Messages that want to come back and whose receives run low are sent again as fresh copies; a copy that is confirmed lets its
+    /// original go. FIFO queues have no renewal: a copy would lose its place.
+    async fn renew(&self, invocation: &Invocation) -> Vec<usize> {
+        if self.core.is_fifo() {
+            return Vec::new();
+        }
+        let (mut indexes, mut copies): (Vec<usize>, Vec<OutgoingMessage>) = (Vec::new(), Vec::new());
+        for settled in &self.settled {
+            let received = &self.received[settled.index];
+            if let Disposition::ComeBack(after) = settled.outcome.disposition()
+                && self.core.receives_run_low(received.receive_count)
+                && self.may_be_renewed(settled).await
+            {
+                indexes.push(settled.index);
+                copies.push(copy_of(&received.message, after));
+            }
+        }
+        if copies.is_empty() {
+            return Vec::new();
+        }
+        let Ok(verdicts) = tokio::time::timeout(CLOSING_TIMEOUT, send_all(self.core.queue.as_ref(), &copies)).await else {
+            return Vec::new();
+        };
+        let mut renewed = Vec::new();
+        for (index, verdict) in indexes.into_iter().zip(verdicts) {
+            report::renewed(self.core, &self.received[index], &verdict, invocation);
+            if verdict.is_ok() {
+                renewed.push(index);
+            }
+        }
+        renewed
+    }
+
+    /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
+    /// record was not asked in this receive is not copied before the record says that the job still waits.
+    async fn may_be_renewed(&self, settled: &Settled) -> bool {
+        if !settled.outcome.left_record_unread() {
+            return true;
+        }
+        let Some(job_id) = &settled.job_id else { return false };
+        match self.core.ledger.get(job_id).await {
+            Ok(record) => record.is_none_or(|record| !record.status.is_final()),
+            // An outage of the table must not send jobs to the DLQ that were never tried.
+            Err(_) => true,
+        }
+    }
+
+    /// Followers in a FIFO group first, so that none of them is ever invisible for longer than its head.
+    async fn set_visibility(&self, failed: &[&Settled]) {
+        let change = |settled: &&&Settled| {
+            let visible_in = match settled.outcome.disposition() {
+                Disposition::ComeBack(after) => after,
+                Disposition::ToDeadLetterQueue => std::time::Duration::ZERO,
+                Disposition::Acknowledge | Disposition::Leave => return None,
+            };
+            let receipt_handle = self.received[settled.index].receipt_handle.clone()?;
+            Some(VisibilityChange { receipt_handle, visible_in })
+        };
+        let followers: Vec<_> = failed.iter().filter(|settled| settled.follows).filter_map(|settled| change(&settled)).collect();
+        let heads: Vec<_> = failed.iter().filter(|settled| !settled.follows).filter_map(|settled| change(&settled)).collect();
+        for batch in followers.chunks(MAX_ENTRIES).chain(heads.chunks(MAX_ENTRIES)) {
+            match tokio::time::timeout(CLOSING_TIMEOUT, self.core.queue.change_visibility(batch)).await {
+                Ok(Ok(verdicts)) => {
+                    for error in verdicts.into_iter().filter_map(Result::err) {
+                        tracing::warn!(error = %error, "visibility call failed");
+                    }
+                }
+                Ok(Err(error)) => tracing::warn!(error = %error, "visibility call failed"),
+                Err(_) => tracing::warn!(error = "no answer in time", "visibility call failed"),
+            }
+        }
+    }
+
+    /// Nothing to acknowledge, and everything that was started failed in a way that may go away.
+    fn all_failed(&self, failed: &[&Settled], started: usize) -> bool {
+        self.core.settings.error_when_all_fail
+            && failed.len() == self.received.len()
+            && started > 0
+            && self.settled.iter().all(|settled| {
+                settled.outcome.is_transient_failure() || matches!(settled.outcome, Outcome::NotStarted | Outcome::CircuitOpen(_))
+            })
+    }
+}

@@ -1,0 +1,161 @@
+//! What a handler answers: done, or one of a closed set of failures.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::idempotency::Certainty;
+
+/// The job is done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Done {
+    /// What the caller may read from the status endpoint. Keep it small: references, counts; never personal data.
+    pub result: Option<Value>,
+    /// The provider's own id of the effect.
+    pub provider_ref: Option<String>,
+}
+
+impl Done {
+    /// Done, with nothing to tell.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Done, with a small result.
+    #[must_use]
+    pub fn with_result(result: Value) -> Self {
+        Self { result: Some(result), provider_ref: None }
+    }
+
+    /// Adds the provider's own id of the effect.
+    #[must_use]
+    pub fn provider_ref(mut self, id: impl Into<String>) -> Self {
+        self.provider_ref = Some(id.into());
+        self
+    }
+}
+
+/// The job is not done. `code` and `message` are kept in the record and logged: they name fields and rules, never values.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct Failure {
+    /// What shall happen next.
+    pub kind: FailureKind,
+    /// Stable machine name, `snake_case`.
+    pub code: String,
+    /// One sentence for a person.
+    pub message: String,
+    /// What is known about the effect.
+    pub(crate) certainty: Certainty,
+}
+
+/// What shall happen to a job that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// Again after a backoff, or after the given time; the attempt counts.
+    Retry(Option<Duration>),
+    /// Again after the given time, or the configured one; the attempt does not count. For a provider that is busy or down and
+    /// says so.
+    Defer(Option<Duration>),
+    /// Never again by itself.
+    Permanent,
+    /// Given back unharmed: too little time is left. Neither an attempt nor a failure.
+    Release,
+    /// The lease belongs to somebody else; nothing may be written.
+    LeaseLost,
+}
+
+impl Failure {
+    fn new(kind: FailureKind, code: impl Into<String>, message: impl Into<String>, certainty: Certainty) -> Self {
+        Self { kind, code: code.into(), message: message.into(), certainty }
+    }
+
+    /// May go away by itself: try again after a backoff. The last attempt of such a failure is final.
+    #[must_use]
+    pub fn retry(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Retry(None), code, message, Certainty::Unstated)
+    }
+
+    /// The provider is busy or down: come back after `delay` (`None`: the configured time) without using an attempt.
+    #[must_use]
+    pub fn defer(code: impl Into<String>, message: impl Into<String>, delay: Option<Duration>) -> Self {
+        Self::new(FailureKind::Defer(delay), code, message, Certainty::Unstated)
+    }
+
+    /// Will not go away by itself: the job is dead.
+    #[must_use]
+    pub fn permanent(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Permanent, code, message, Certainty::Unstated)
+    }
+
+    /// The effect may have happened: under `hold` the job is in doubt; under `rerun` it is tried again, and in doubt after the
+    /// last attempt.
+    #[must_use]
+    pub fn ambiguous(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Retry(None), code, message, Certainty::MayBeDone)
+    }
+
+    pub(crate) fn no_time() -> Self {
+        let message = "too little time is left in this invocation for the provider call";
+        Self::new(FailureKind::Release, "no_time_for_effect", message, Certainty::NotDone)
+    }
+
+    pub(crate) fn lease_lost() -> Self {
+        Self::new(FailureKind::LeaseLost, "lease_lost", "another worker owns the job now", Certainty::NotDone)
+    }
+
+    /// The effect surely did not happen, although `begin_effect` was called: the failure settles as an ordinary one.
+    #[must_use]
+    pub fn surely_not_done(mut self) -> Self {
+        self.certainty = Certainty::NotDone;
+        self
+    }
+
+    /// Tries again after `delay` instead of the backoff.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.kind = match self.kind {
+            FailureKind::Retry(_) => FailureKind::Retry(Some(delay)),
+            FailureKind::Defer(_) => FailureKind::Defer(Some(delay)),
+            other => other,
+        };
+        self
+    }
+}
+
+/// Classifies an error where it happens: `.retry("contacts_unavailable")?`, `.permanent("template_unknown")?`.
+pub trait Classify<T> {
+    /// See [`Failure::retry`].
+    ///
+    /// # Errors
+    /// The failure.
+    fn retry(self, code: &'static str) -> Result<T, Failure>;
+
+    /// See [`Failure::permanent`].
+    ///
+    /// # Errors
+    /// The failure.
+    fn permanent(self, code: &'static str) -> Result<T, Failure>;
+
+    /// See [`Failure::defer`].
+    ///
+    /// # Errors
+    /// The failure.
+    fn defer(self, code: &'static str) -> Result<T, Failure>;
+}
+
+impl<T, E: std::fmt::Display> Classify<T> for Result<T, E> {
+    fn retry(self, code: &'static str) -> Result<T, Failure> {
+        self.map_err(|error| Failure::retry(code, error.to_string()))
+    }
+
+    fn permanent(self, code: &'static str) -> Result<T, Failure> {
+        self.map_err(|error| Failure::permanent(code, error.to_string()))
+    }
+
+    fn defer(self, code: &'static str) -> Result<T, Failure> {
+        self.map_err(|error| Failure::defer(code, error.to_string(), None))
+    }
+}

@@ -1,0 +1,31 @@
+//! Consumers: a handler on a queue.
+//!
+//! [`run`] is the whole of a function's `main`. [`BatchProcessor`] works on a batch; each record goes through the flat pipeline in
+//! `record`, and the table of what SQS is told about it is in `outcome`.
+
+mod batch;
+mod budget;
+mod circuit;
+mod claimed;
+mod closing;
+mod context;
+mod core;
+mod failure;
+mod handler;
+mod lambda;
+mod lane;
+mod outcome;
+mod rate;
+mod received;
+mod record;
+mod report;
+mod settings;
+
+pub use self::batch::{BatchError, BatchProcessor, IncomingEvent, Invocation};
+pub(crate) use self::claimed::Claimed;
+pub use self::context::JobContext;
+pub use self::failure::{Classify, Done, Failure, FailureKind};
+pub use self::handler::Handler;
+pub use self::lambda::{Startup, StartupError, run};
+pub use self::outcome::Outcome;
+pub use self::settings::{ConsumerSettings, FifoAfterDeath};

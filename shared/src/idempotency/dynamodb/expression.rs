@@ -1,0 +1,185 @@
+//! Update and condition expressions, built attribute by attribute.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::super::event::Claim;
+use super::super::record::{JobRecord, Status};
+use super::super::store::Guard;
+use super::super::transition::NOT_DUE_TOLERANCE;
+use super::codec::{attributes, millis, number, text};
+use crate::clock::EpochMillis;
+
+/// The expressions of one `UpdateItem` request. Every attribute goes by a `#name` of its own: several of ours are reserved words
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html>).
+#[derive(Debug, Default)]
+pub(super) struct Update {
+    sets: Vec<String>,
+    removes: Vec<String>,
+    pub(super) condition: String,
+    pub(super) names: HashMap<String, String>,
+    pub(super) values: HashMap<String, AttributeValue>,
+}
+
+impl Update {
+    pub(super) fn expression(&self) -> String {
+        let mut clauses = Vec::new();
+        if !self.sets.is_empty() {
+            clauses.push(format!("SET {}", self.sets.join(", ")));
+        }
+        if !self.removes.is_empty() {
+            clauses.push(format!("REMOVE {}", self.removes.join(", ")));
+        }
+        clauses.join(" ")
+    }
+
+    fn name(&mut self, attribute: &str) -> String {
+        let name = format!("#{attribute}");
+        self.names.entry(name.clone()).or_insert_with(|| attribute.to_owned());
+        name
+    }
+
+    fn value(&mut self, name: &str, value: AttributeValue) -> String {
+        let name = format!(":{name}");
+        self.values.insert(name.clone(), value);
+        name
+    }
+
+    fn set(&mut self, attribute: &str, value: AttributeValue) {
+        let (name, value) = (self.name(attribute), self.value(attribute, value));
+        self.sets.push(format!("{name} = {value}"));
+    }
+
+    fn set_if_absent(&mut self, attribute: &str, value: AttributeValue) {
+        let (name, value) = (self.name(attribute), self.value(attribute, value));
+        self.sets.push(format!("{name} = if_not_exists({name}, {value})"));
+    }
+
+    fn equals(&mut self, attribute: &str, value_name: &str, value: AttributeValue) -> String {
+        let (name, value) = (self.name(attribute), self.value(value_name, value));
+        format!("{name} = {value}")
+    }
+
+    fn remove(&mut self, attribute: &str) {
+        let name = self.name(attribute);
+        self.removes.push(name);
+    }
+}
+
+/// The ordinary claim.
+///
+/// ```text
+///  no record ──────────────────────────────┐            (unless the type needs one)
+///  accepted, same payload, attempts left ──┼─ claim ──▶ running, attempts + 1, my token, my lease
+///  retry_scheduled, due, same, left ───────┘
+///  anything else: refused with ALL_OLD, and `transition` decides
+/// ```
+pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
+    let mut update = Update::default();
+    update.set("status", text(Status::Running.as_str()));
+    update.set("lease_token", text(&claim.token));
+    update.set("lease_until", millis(claim.lease_until));
+    update.set("updated_at", millis(now));
+    let (attempts, one, zero) = (update.name("attempts"), update.value("one", number(1)), update.value("zero", number(0)));
+    update.sets.push(format!("{attempts} = if_not_exists({attempts}, {zero}) + {one}"));
+    for counter in ["generation", "crashes"] {
+        let name = update.name(counter);
+        update.sets.push(format!("{name} = if_not_exists({name}, {zero})"));
+    }
+    let (created, written) = (update.name("created_at"), ":updated_at");
+    update.sets.push(format!("{created} = if_not_exists({created}, {written})"));
+    update.set_if_absent("type", text(claim.job_type.as_str()));
+    update.set_if_absent("caller", text(&claim.caller));
+    update.set_if_absent("idempotency_key", text(&claim.idempotency_key));
+    update.set_if_absent("payload", super::codec::json(&claim.payload));
+    update.set_if_absent("payload_digest", text(&claim.payload_digest));
+    let (version, known) = (update.name("schema_version"), update.value("schema_version", number(claim.schema_version)));
+    update.sets.push(format!("{version} = if_not_exists({version}, {known})"));
+    if let Some(business_id) = &claim.business_id {
+        update.set_if_absent("business_id", text(business_id));
+    }
+    if claim.rules.effect.notes_first_effect() {
+        let name = update.name("first_effect_at");
+        update.sets.push(format!("{name} = if_not_exists({name}, {written})"));
+    }
+    for gone in ["effect_begun", "accept_token", "send_lease_until", "enqueued_at", "retry_at", "schema_held_since"] {
+        update.remove(gone);
+    }
+
+    let (status, digest) = (update.name("status"), update.name("payload_digest"));
+    let (accepted, waiting) = (
+        update.value("accepted", text(Status::Accepted.as_str())),
+        update.value("waiting", text(Status::RetryScheduled.as_str())),
+    );
+    let max = update.value("max_attempts", number(claim.rules.max_attempts));
+    let due = update.value("due", millis(now + NOT_DUE_TOLERANCE));
+    let retry_at = update.name("retry_at");
+    let mut waits = format!(
+        "({status} = {accepted} OR ({status} = {waiting} AND (attribute_not_exists({retry_at}) OR {retry_at} <= {due}))) \
+         AND {attempts} < {max} AND (attribute_not_exists({digest}) OR {digest} = :payload_digest)"
+    );
+    if let Some(start) = claim.rules.effect.window_start(now) {
+        let (first, start) = (update.name("first_effect_at"), update.value("window_start", millis(start)));
+        waits = format!("{waits} AND (attribute_not_exists({first}) OR {first} >= {start})");
+    }
+    update.condition = if claim.rules.needs_data {
+        waits
+    } else {
+        let key = update.name("job_id");
+        format!("attribute_not_exists({key}) OR ({waits})")
+    };
+    update
+}
+
+/// What differs between `stored` and `next`, under `guard`.
+pub(super) fn replace(stored: Option<&JobRecord>, next: &JobRecord, guard: &Guard) -> Update {
+    let mut update = Update::default();
+    let before: HashMap<_, _> = stored.map(attributes).unwrap_or_default().into_iter().collect();
+    let after = attributes(next);
+    for (name, value) in &after {
+        if *name != "job_id" && before.get(name) != Some(value) {
+            update.set(name, value.clone());
+        }
+    }
+    for name in before.keys() {
+        if !after.iter().any(|(kept, _)| kept == name) {
+            update.remove(name);
+        }
+    }
+    update.condition = condition(&mut update, stored, guard);
+    update
+}
+
+fn condition(update: &mut Update, stored: Option<&JobRecord>, guard: &Guard) -> String {
+    match (guard, stored) {
+        (Guard::Absent, _) | (Guard::Unchanged, None) => {
+            let key = update.name("job_id");
+            format!("attribute_not_exists({key})")
+        }
+        (Guard::Lease(mine), _) => {
+            let running = update.equals("status", "was_status", text(Status::Running.as_str()));
+            let owned = update.equals("lease_token", "mine", text(mine));
+            format!("{owned} AND {running}")
+        }
+        (Guard::Sending(mine), _) => {
+            let accepted = update.equals("status", "was_status", text(Status::Accepted.as_str()));
+            let owned = update.equals("accept_token", "mine", text(mine));
+            format!("{owned} AND {accepted}")
+        }
+        (Guard::Unchanged, Some(stored)) => {
+            let owner = match &stored.lease_token {
+                Some(owner) => update.equals("lease_token", "was_owner", text(owner)),
+                None => format!("attribute_not_exists({})", update.name("lease_token")),
+            };
+            [
+                update.equals("status", "was_status", text(stored.status.as_str())),
+                update.equals("generation", "was_generation", number(stored.generation)),
+                update.equals("attempts", "was_attempts", number(stored.attempts)),
+                update.equals("updated_at", "was_updated_at", millis(stored.updated_at)),
+                owner,
+            ]
+            .join(" AND ")
+        }
+    }
+}

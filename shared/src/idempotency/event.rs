@@ -1,0 +1,309 @@
+//! What can happen to a job record, and what the record answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::record::{ErrorClass, JobRecord, LastError, Status};
+use crate::clock::EpochMillis;
+use crate::job::{JobId, JobType};
+
+/// Something that wants to change a record. Everything that ever writes one is in this list.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A worker wants to run the job.
+    Claim(Box<Claim>),
+    /// The handler is about to do its irreversible step.
+    BeginEffect {
+        /// The worker's lease.
+        token: String,
+        /// The lease is extended to hold at least up to here: the provider's timeout from now, plus skew.
+        lease_until: EpochMillis,
+    },
+    /// The heartbeat extends the lease.
+    Renew {
+        /// The worker's lease.
+        token: String,
+        /// New end of the lease.
+        lease_until: EpochMillis,
+    },
+    /// The handler is done.
+    Complete {
+        /// The worker's lease.
+        token: String,
+        /// What the caller may read.
+        result: Option<Value>,
+        /// The provider's id of the effect.
+        provider_ref: Option<String>,
+        /// How long the finished record is kept.
+        keep_for: Duration,
+    },
+    /// The handler failed, or the worker gave up.
+    Fail(Failing),
+    /// A message of a newer schema version waits for a newer consumer.
+    HoldSchema {
+        /// Used where there is no record yet.
+        blank: Box<JobRecord>,
+        /// When SQS took the message.
+        sent_at: Option<EpochMillis>,
+        /// How long such messages may wait.
+        hold: Duration,
+        /// Most put-backs of one job.
+        max_generations: u32,
+    },
+    /// A repeated request wants to send an accepted job's message again.
+    TakeOverSending {
+        /// The new owner of the sending.
+        token: String,
+        /// It may send up to here.
+        send_lease_until: EpochMillis,
+        /// No second repetition within this time of a confirmed one.
+        min_interval: Duration,
+    },
+    /// The send failed, or nobody knows: the next request may try at once.
+    EndSendLease {
+        /// Owner of the sending.
+        token: String,
+    },
+    /// A repeated send was confirmed by the queue.
+    ConfirmSent {
+        /// Owner of the sending.
+        token: String,
+    },
+    /// The caller takes the job back.
+    Cancel {
+        /// How long the cancelled record is kept.
+        keep_for: Duration,
+    },
+}
+
+/// A worker's wish to run a job, with everything needed to make the record of a message that came without one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Key of the record.
+    pub job_id: JobId,
+    /// The job's type.
+    pub job_type: JobType,
+    /// Schema version of the payload.
+    pub schema_version: u32,
+    /// Caller of a record made by this claim.
+    pub caller: String,
+    /// The message's idempotency key.
+    pub idempotency_key: String,
+    /// The message's business id.
+    pub business_id: Option<String>,
+    /// The message's payload.
+    pub payload: Value,
+    /// Digest of that payload, compared with the record's.
+    pub payload_digest: String,
+    /// Owner of the lease that is asked for.
+    pub token: String,
+    /// End of the lease that is asked for.
+    pub lease_until: EpochMillis,
+    /// When SQS took the message (`SentTimestamp`).
+    pub sent_at: Option<EpochMillis>,
+    /// What to do about a worker that died.
+    pub takeover: Takeover,
+    /// The consumer's rules.
+    pub rules: ClaimRules,
+}
+
+/// What to do with a job whose last worker died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takeover {
+    /// Say so and write nothing: such a job runs last and alone.
+    Postpone,
+    /// Take it over now.
+    Now,
+}
+
+/// A consumer's rules about claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimRules {
+    /// Most handler starts in one generation.
+    pub max_attempts: u32,
+    /// Most put-backs of one job, so that a redrive loop ends.
+    pub max_generations: u32,
+    /// The job cannot run without a record made by the producer.
+    pub needs_data: bool,
+    /// What a repeated effect does.
+    pub effect: EffectPolicy,
+}
+
+/// What happens when a job's effect is tried twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EffectPolicy {
+    /// Twice is harm: the handler calls `begin_effect()` first, and whatever is unclear afterwards ends in doubt.
+    Hold,
+    /// Twice is as good as once, for as long as the provider remembers (`None`: for ever).
+    Rerun {
+        /// How long after the first try a repetition is still harmless. Stripe remembers keys for at least 24 h
+        /// (<https://docs.stripe.com/api/idempotent_requests>).
+        idempotent_for: Option<Duration>,
+        /// After that the handler looks the effect up at the provider before it repeats it.
+        looks_up: bool,
+    },
+}
+
+impl EffectPolicy {
+    /// Rerun without an end: effects are idempotent by nature.
+    pub const RERUN: Self = Self::Rerun { idempotent_for: None, looks_up: false };
+
+    /// Whether a claim notes the first try of an effect by itself, because the handler will not.
+    #[must_use]
+    pub const fn notes_first_effect(self) -> bool {
+        matches!(self, Self::Rerun { idempotent_for: Some(_), .. })
+    }
+
+    /// The oldest `first_effect_at` with which the job may run again without a look at the provider.
+    #[must_use]
+    pub fn window_start(self, now: EpochMillis) -> Option<EpochMillis> {
+        match self {
+            Self::Rerun { idempotent_for: Some(window), looks_up: false } => {
+                Some(EpochMillis::from_i64(now.as_i64().saturating_sub(i64::try_from(window.as_millis()).unwrap_or(i64::MAX))))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A failure to be written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failing {
+    /// The worker's lease.
+    pub token: String,
+    /// What the worker wants.
+    pub ending: Ending,
+    /// Whether the effect is known not to have happened.
+    pub certainty: Certainty,
+    /// Most handler starts in one generation.
+    pub max_attempts: u32,
+    /// What a repeated effect does.
+    pub effect: EffectPolicy,
+    /// The claim of this very run noted the first try of an effect, see [`EffectPolicy::notes_first_effect`].
+    pub first_effect_noted_by_claim: bool,
+    /// Why.
+    pub error: LastError,
+}
+
+/// How a worker wants a failed run to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Again, at this moment; the attempt counts.
+    Retry(EpochMillis),
+    /// Again, at this moment; the attempt is given back.
+    Defer(EpochMillis),
+    /// Never again by itself.
+    Die,
+}
+
+/// What the worker knows about the effect of a failed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Certainty {
+    /// The effect surely did not happen.
+    NotDone,
+    /// Nothing was said: before `begin_effect` nothing can have happened, after it everything can.
+    Unstated,
+    /// The handler says that it may have happened.
+    MayBeDone,
+}
+
+/// What a record answers to an [`Event`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The claim holds; run the handler with this record.
+    Started(Box<JobRecord>),
+    /// The last worker died; claim again, last and alone.
+    Postponed,
+    /// Done before.
+    AlreadySucceeded(Option<Value>),
+    /// Another worker holds the lease up to this moment.
+    RunningElsewhere(EpochMillis),
+    /// Waits for this moment.
+    NotDue(EpochMillis),
+    /// Given up now.
+    Dead(LastError),
+    /// Given up before.
+    WasDead(LastError),
+    /// In doubt from now on.
+    InDoubt(LastError),
+    /// In doubt before.
+    WasInDoubt(LastError),
+    /// Taken back by its caller.
+    Cancelled,
+    /// The record belongs to a request with another payload.
+    PayloadMismatch,
+    /// The change was made, or had been made by the same owner before.
+    Done(Status),
+    /// The lease belongs to somebody else now; nothing was changed.
+    LeaseLost,
+    /// A message of a newer schema version may wait on.
+    SchemaHeld,
+    /// Another request is sending this job right now, up to this moment.
+    SendInProgress(EpochMillis),
+    /// The job's message is known to be in the queue, or was worked on.
+    KnownEnqueued,
+    /// The sending is yours.
+    SendTakenOver,
+    /// The job is past the point where this can be done.
+    TooLate(Status),
+    /// There is no such record.
+    Missing,
+}
+
+impl LastError {
+    /// The reason of a job whose workers died as often as it may be tried.
+    #[must_use]
+    pub fn crashes_used_up() -> Self {
+        Self::new(
+            ErrorClass::Crash,
+            "attempts_used_up_by_crashes",
+            "each worker that started this job died before it could settle it",
+        )
+    }
+
+    /// The reason of a job whose worker died after it had announced its effect.
+    #[must_use]
+    pub fn crashed_after_effect() -> Self {
+        Self::new(
+            ErrorClass::Ambiguous,
+            "lease_ended_after_effect_began",
+            "the worker died between the start of the effect and its settlement; look at the provider, then resolve the job",
+        )
+    }
+
+    /// The reason of a job that cannot be repeated any more.
+    #[must_use]
+    pub fn idempotency_window_over() -> Self {
+        Self::new(
+            ErrorClass::Ambiguous,
+            "idempotency_window_over",
+            "an effect was tried before and the provider no longer remembers its key; look at the provider, then resolve the job",
+        )
+    }
+
+    /// The reason of a message whose job needs private data that only the producer API records.
+    #[must_use]
+    pub fn record_missing() -> Self {
+        Self::new(
+            ErrorClass::Permanent,
+            "record_missing",
+            "this job type needs data from its record; post the job through the producer API",
+        )
+    }
+
+    /// The reason of a message that waited too long for a consumer of its schema version.
+    #[must_use]
+    pub fn schema_too_new() -> Self {
+        Self::new(
+            ErrorClass::Permanent,
+            "schema_too_new",
+            "no consumer of this schema version came in time; deploy it, then redrive the job",
+        )
+    }
+}

@@ -1,0 +1,47 @@
+//! Jobs: the envelope, ids, payload types and the rules on what may enter a queue.
+//!
+//! Nothing here talks to AWS. Producer and consumer use the same functions, so what one accepts the other can work on.
+//!
+//! - A body becomes a job in [`Envelope::parse`]: strict JSON ([`strict_json`]), the closed [`registry`] of payload types, the [`privacy`] rules.
+//! - A job's identity is its [`JobId`], a digest of caller, [`JobType`] and [`IdempotencyKey`].
+//! - Equal requests have equal [`canonical`] texts; [`Fingerprint`] and [`payload_digest`] compare them.
+
+mod canonical;
+mod characters;
+mod digest;
+mod envelope;
+mod envelope_error;
+mod field_error;
+mod fingerprint;
+mod id;
+mod idempotency_key;
+#[allow(clippy::module_inception, reason = "the file is named after the type in it, as all others are")]
+mod job;
+mod job_type;
+mod nearest_name;
+mod payload;
+mod payload_decode;
+mod payload_shape;
+mod payloads;
+mod pointer;
+pub mod privacy;
+#[cfg(test)]
+mod properties;
+mod registry;
+pub mod strict_json;
+#[cfg(test)]
+mod vectors;
+
+pub use canonical::{canonical, payload_digest};
+pub use envelope::{Envelope, Header, MAX_BUSINESS_ID_CHARS, Parsed};
+pub use envelope_error::EnvelopeError;
+pub use field_error::FieldError;
+pub use fingerprint::Fingerprint;
+pub use id::{JobId, JobIdError};
+pub use idempotency_key::{IdempotencyKey, IdempotencyKeyError, MAX_IDEMPOTENCY_KEY_CHARS};
+pub use job::Job;
+pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
+pub use payload::JobPayload;
+pub use payloads::{EmailSend, MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError};
+pub use registry::{JobKind, decode, find, names, registry};
+pub use strict_json::{StrictJsonError, StrictJsonRule};

@@ -1,0 +1,61 @@
+//! JSON pointers (RFC 6901) that are safe to log.
+
+use super::privacy;
+
+/// Longest member name that a pointer repeats, in characters. A sender may choose a name of a megabyte.
+const MAX_NAME_CHARS: usize = 64;
+
+/// The pointer of a member of the object at `parent`.
+///
+/// Names are the sender's text: a long one is cut, and one that looks like a secret itself is not repeated.
+pub(crate) fn member(parent: &str, name: &str) -> String {
+    format!("{parent}/{}", printable(name))
+}
+
+/// The pointer of an element of the array at `parent`.
+pub(crate) fn element(parent: &str, index: usize) -> String {
+    format!("{parent}/{index}")
+}
+
+fn printable(name: &str) -> String {
+    if privacy::reveals_secret(name) {
+        return "(hidden)".to_owned();
+    }
+    let mut text = String::with_capacity(name.len().min(MAX_NAME_CHARS));
+    for (position, character) in name.chars().enumerate() {
+        if position == MAX_NAME_CHARS {
+            text.push('…');
+            break;
+        }
+        match character {
+            '~' => text.push_str("~0"),
+            '/' => text.push_str("~1"),
+            character if character.is_control() => text.push('\u{fffd}'),
+            character => text.push(character),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped_as_rfc_6901_says() {
+        assert_eq!(member("/payload", "a/b~c"), "/payload/a~1b~0c");
+        assert_eq!(member("", ""), "/");
+        assert_eq!(element("/list", 3), "/list/3");
+    }
+
+    #[test]
+    fn long_and_unprintable_names_do_not_reach_a_log() {
+        assert_eq!(member("", &"n".repeat(1_000_000)), format!("/{}…", "n".repeat(64)));
+        assert_eq!(member("", "a\nb\u{0}"), "/a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn a_name_that_is_a_secret_is_not_repeated() {
+        assert_eq!(member("/payload", "AKIAIOSFODNN7EXAMPLE"), "/payload/(hidden)");
+    }
+}

@@ -1,0 +1,114 @@
+//! The closed list of job types.
+
+use serde_json::Value;
+
+use super::field_error::FieldError;
+use super::job_type::JobType;
+use super::payload::JobPayload;
+use super::payload_decode;
+use super::payload_shape;
+use super::payloads::EmailSend;
+
+/// All job types of this program. A new one is added here and nowhere else.
+static REGISTRY: [JobKind; 1] = [JobKind::of::<EmailSend>()];
+
+/// A job type with what has to be known to accept its jobs without knowing its payload type.
+#[derive(Debug, Clone, Copy)]
+pub struct JobKind {
+    /// The name, such as `email.send`.
+    pub job_type: &'static str,
+    /// The newest version of the payload that is understood.
+    pub schema_version: u32,
+    /// Whether a job cannot be worked on without the private `data` of its record.
+    pub needs_data: bool,
+    /// Checks a payload: its shape, its values and the rules that span fields. Pointers start at the payload.
+    pub validate: fn(&Value) -> Result<(), Vec<FieldError>>,
+    /// Makes the JSON Schema of the payload.
+    pub schema: fn() -> Value,
+}
+
+impl JobKind {
+    /// The kind that a payload type describes. Checked while compiling when it is used in a `const` or `static`, as the registry does.
+    ///
+    /// # Panics
+    /// When `P::TYPE` is not a job type or `P::SCHEMA_VERSION` is 0.
+    #[must_use]
+    pub const fn of<P: JobPayload>() -> Self {
+        assert!(JobType::is_valid(P::TYPE), "JobPayload::TYPE is not a job type like `email.send`");
+        assert!(P::SCHEMA_VERSION > 0, "JobPayload::SCHEMA_VERSION counts from 1");
+        Self {
+            job_type: P::TYPE,
+            schema_version: P::SCHEMA_VERSION,
+            needs_data: P::NEEDS_DATA,
+            validate: validate::<P>,
+            schema: schema::<P>,
+        }
+    }
+
+    /// The name as [`JobType`].
+    ///
+    /// # Panics
+    /// When the kind was put together by hand with a name that is not a job type.
+    #[must_use]
+    pub fn job_type(&self) -> JobType {
+        JobType::from_static(self.job_type).expect("a kind has a valid job type")
+    }
+
+    /// Name of the file that holds the JSON Schema: `<type>.v<version>.json`.
+    #[must_use]
+    pub fn schema_file_name(&self) -> String {
+        format!("{}.v{}.json", self.job_type, self.schema_version)
+    }
+}
+
+/// All job types of this program.
+#[must_use]
+pub fn registry() -> &'static [JobKind] {
+    &REGISTRY
+}
+
+/// The kind with this name.
+#[must_use]
+pub fn find(job_type: &str) -> Option<&'static JobKind> {
+    REGISTRY.iter().find(|kind| kind.job_type == job_type)
+}
+
+/// The names of all job types, for messages that list them.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    REGISTRY.iter().map(|kind| kind.job_type)
+}
+
+/// Reads a payload and checks all its rules.
+///
+/// # Errors
+/// Every member that is wrong, with its pointer from the payload on (`/userId`) and without its value.
+pub fn decode<P: JobPayload>(payload: &Value) -> Result<P, Vec<FieldError>> {
+    let decoded = match payload_decode::from_value::<P>(payload) {
+        Ok(decoded) => decoded,
+        Err(first) => return Err(all_errors(&schema::<P>(), payload, first)),
+    };
+    match decoded.check() {
+        errors if errors.is_empty() => Ok(decoded),
+        errors => Err(errors),
+    }
+}
+
+/// serde stops at the first error; the schema tells about the others too.
+fn all_errors(schema: &Value, payload: &Value, first: FieldError) -> Vec<FieldError> {
+    let mut errors = payload_shape::errors(schema, payload);
+    if !errors.iter().any(|error| error.pointer == first.pointer) {
+        errors.insert(0, first);
+    }
+    errors
+}
+
+fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {
+    decode::<P>(payload).map(drop)
+}
+
+fn schema<P: JobPayload>() -> Value {
+    schemars::schema_for!(P).to_value()
+}
+
+#[cfg(test)]
+mod tests;

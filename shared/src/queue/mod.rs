@@ -1,0 +1,16 @@
+//! What Ikkai does with queues: send in batches, change visibility in batches, read depths, put fresh copies in.
+
+mod message;
+mod queue_api;
+mod renewal;
+mod send;
+mod sqs;
+
+pub use message::{
+    AttributeData, AttributeValue, MAX_ATTRIBUTES, MAX_MESSAGE_BYTES, MessageAttributes, MessageError, OutgoingMessage,
+    is_carried,
+};
+pub use queue_api::{Queue, QueueDepth, QueueError, QueueName, VisibilityChange};
+pub use renewal::copy_of;
+pub use send::{MAX_ENTRIES, SendVerdict, send_all};
+pub use sqs::SqsQueue;

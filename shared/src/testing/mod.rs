@@ -1,0 +1,37 @@
+//! For tests of consumers built on the kit, and of the kit itself (feature `testing`).
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use ikkai::consumer::{Done, Failure, Handler, JobContext};
+//! use ikkai::job::{EmailSend, Job};
+//! use ikkai::testing::{Bench, MessageBuilder};
+//!
+//! struct Greeter;
+//!
+//! impl Handler for Greeter {
+//!     type Payload = EmailSend;
+//!
+//!     async fn handle(&self, _job: &Job<EmailSend>, _context: &JobContext) -> Result<Done, Failure> {
+//!         Ok(Done::new())
+//!     }
+//! }
+//!
+//! let bench = Bench::new(Greeter);
+//! let message = MessageBuilder::email("mail-1");
+//! let run = bench.run_batch([message.clone().build()]).await.unwrap();
+//! assert!(run.failed.is_empty());
+//! assert_eq!(bench.record_of(&message).unwrap().attempts, 1);
+//! # });
+//! ```
+
+mod bench;
+pub mod conformance;
+mod memory_queue;
+mod message;
+mod watched_store;
+
+pub use crate::idempotency::MemoryStore;
+pub use bench::{BatchRun, Bench, settings};
+pub use memory_queue::{MemoryQueue, QueueCall, QueueFault};
+pub use message::MessageBuilder;
+pub use watched_store::{StoreCall, StoreFault, WatchedStore};
