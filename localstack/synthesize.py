@@ -5,7 +5,7 @@
 Standard input is a JSON list of parameter sets, each an object of strings; what a set leaves out has its default. Standard output
 is one JSON object: `parameters` and `mappings` as the template declares them, and in `stacks` one stack a set, after the SAM
 transform and with parameters, mappings, conditions and string functions put in. References from one resource to another stay.
-A set that CloudFormation would refuse is an error here too.
+In place of a set that CloudFormation would refuse stands {"refused": "why"}.
 """
 
 import copy
@@ -71,6 +71,25 @@ def check(name, rule, value):
         raise Refused(f"{name}: {value!r} is outside of {low}..{high}")
 
 
+def check_rules(template, parameters):
+    """The section Rules: assertions over parameters, with functions of its own."""
+
+    def truth(body):
+        (function, argument), = body.items()
+        if function == "Fn::Or":
+            return any(truth(one) for one in argument)
+        if function == "Fn::Not":
+            return not truth(argument[0])
+        if function == "Fn::Contains":
+            return parameters[argument[1]["Ref"]] in argument[0]
+        raise ValueError(f"rule function {function} is not known here")
+
+    for name, rule in template.get("Rules", {}).items():
+        for assertion in rule["Assertions"]:
+            if not truth(assertion["Assert"]):
+                raise Refused(f"{name}: {assertion['AssertDescription']}")
+
+
 class Stack:
     """Puts the values of one set into one template."""
 
@@ -105,7 +124,7 @@ class Stack:
             return all(self.truth(one) for one in argument)
         if function == "Fn::Or":
             return any(self.truth(one) for one in argument)
-        raise Refused(f"condition function {function} is not known here")
+        raise ValueError(f"condition function {function} is not known here")
 
     def put_in(self, node):
         if isinstance(node, list):
@@ -130,7 +149,7 @@ class Stack:
         try:
             return self.template["Mappings"][mapping][str(top)][second]
         except KeyError:
-            raise Refused(f"mapping {mapping} has no {top}/{second}") from None
+            raise ValueError(f"mapping {mapping} has no {top}/{second}") from None
 
     def if_(self, argument):
         condition, then, otherwise = argument
@@ -180,9 +199,12 @@ class Stack:
     }
 
 
-def synthesize(template, given):
-    parameters = parameters_of(template, given)
-    native = transform(copy.deepcopy(template), parameters, NoManagedPolicies())
+def synthesize(template, native, given):
+    try:
+        parameters = parameters_of(template, given)
+        check_rules(template, parameters)
+    except Refused as refusal:
+        return {"refused": str(refusal)}
     return Stack(native, parameters).resolved()
 
 
@@ -190,13 +212,12 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         template = yaml_parse(file.read())
     sets = json.load(sys.stdin)
-    stacks = [synthesize(template, given) for given in sets]
+    # Once for all sets: without values the transform leaves references to parameters as they are.
+    native = transform(copy.deepcopy(template), {}, NoManagedPolicies())
+    stacks = [synthesize(template, native, given) for given in sets]
     out = {"parameters": template.get("Parameters", {}), "mappings": template.get("Mappings", {}), "stacks": stacks}
     json.dump(out, sys.stdout)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Refused as refusal:
-        sys.exit(f"synthesize: {refusal}")
+    main()

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use ikkai_tests::template::policy::{Request, allows};
 use ikkai_tests::template::{
-    Parameters, Stack, Synthesis, api, functions, lint, mappings, parameters, queues, refusal, roles, synthesize, tables,
+    Parameters, Stack, Synthesis, api, functions, lint, mappings, parameters, queues, refusals, roles, settings, synthesize,
+    tables,
 };
 use serde_json::{Value, json};
 
@@ -22,12 +23,17 @@ fn every_stack() -> &'static Synthesis {
         for timeout in declared.allowed("EmailFunctionTimeoutSeconds") {
             sets.push(parameters(&[("EmailFunctionTimeoutSeconds", &timeout), ("EmailBatchingWindowSeconds", &longest_window)]));
         }
-        for days in declared.allowed("QueueRetentionDays") {
-            sets.push(parameters(&[("QueueRetentionDays", &days)]));
+        for parameter in ["QueueRetentionDays", "EmailMaxConcurrency"] {
+            for value in declared.allowed(parameter) {
+                sets.push(parameters(&[(parameter, &value)]));
+            }
         }
-        for parameter in ["EmailMaxReceiveCount", "EmailMaxConcurrency", "EmailBatchSize", "MaxMessageBytes"] {
-            for end in ["MinValue", "MaxValue"] {
-                sets.push(parameters(&[(parameter, &declared.parameters[parameter][end].to_string())]));
+        for (parameter, declaration) in declared.parameters.as_object().expect("parameters") {
+            for end in ["MinValue", "MaxValue"].into_iter().filter(|end| declaration.get(end).is_some()) {
+                let mut set = parameters(&[(parameter, &declaration[end].to_string())]);
+                // The most attempts need more receives than the default.
+                set.entry("EmailMaxReceiveCount").or_insert(json!("12"));
+                sets.push(set);
             }
         }
         for door in declared.allowed("ApiDoor") {
@@ -42,6 +48,7 @@ fn every_stack() -> &'static Synthesis {
         }
         sets.push(parameters(&[
             ("SenderIdentityArn", "arn:aws:ses:eu-west-1:123456789012:identity/mail@example.com"),
+            ("EmailFromName", "Łódź Café & Friends"),
             ("EmailConfigurationSet", "transactional"),
             ("EmailProviderRatePerSecond", "14"),
             ("SesEndpointUrl", "https://ses.example"),
@@ -88,10 +95,10 @@ mod queue {
     fn visibility_is_at_least_six_function_timeouts_and_the_window_for_every_timeout() {
         holds(queues::visibility_covers_the_function);
         notices(queues::visibility_covers_the_function, "EmailQueue", |stack| {
-            stack.set("EmailQueue", "/VisibilityTimeout", json!("179"))
+            stack.set("EmailQueue", "/VisibilityTimeout", json!("179"));
         });
         notices(queues::visibility_covers_the_function, "EmailQueue", |stack| {
-            stack.set("EmailConsumerFunction", "/Timeout", json!("60"))
+            stack.set("EmailConsumerFunction", "/Timeout", json!("60"));
         });
         notices(queues::visibility_covers_the_function, "EmailQueue", |stack| {
             stack.set("EmailConsumerFunctionEmailQueue", "/MaximumBatchingWindowInSeconds", json!("31"));
@@ -102,7 +109,7 @@ mod queue {
     fn the_receive_limit_is_at_least_five_and_known_to_the_function() {
         holds(queues::receive_limits_agree);
         notices(queues::receive_limits_agree, "EmailQueue", |stack| {
-            stack.set("EmailQueue", "/RedrivePolicy/maxReceiveCount", json!("7"))
+            stack.set("EmailQueue", "/RedrivePolicy/maxReceiveCount", json!("7"));
         });
         notices(queues::receive_limits_agree, "EmailQueue: 4 receives", |stack| {
             stack.set("EmailQueue", "/RedrivePolicy/maxReceiveCount", json!("4"));
@@ -179,10 +186,12 @@ mod mapping {
         let rule = mappings::concurrency_is_bounded_at_the_mapping;
         holds(rule);
         notices(rule, MAPPING, |stack| stack.remove(MAPPING, "/ScalingConfig"));
-        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("1")));
-        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("3")));
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(1)));
+        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(3)));
+        // MiniStack stops polling altogether when it is a string.
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("2")));
         notices(rule, "EmailConsumerFunction", |stack| {
-            stack.set("EmailConsumerFunction", "/ReservedConcurrentExecutions", json!(2))
+            stack.set("EmailConsumerFunction", "/ReservedConcurrentExecutions", json!(2));
         });
     }
 
@@ -376,7 +385,7 @@ mod door {
     fn every_door_asks_who_is_calling() {
         holds(api::every_door_asks_who_is_calling);
         notices(api::every_door_asks_who_is_calling, "ProducerApiUrl", |stack| {
-            stack.set("ProducerApiUrl", "/AuthType", json!("NONE"))
+            stack.set("ProducerApiUrl", "/AuthType", json!("NONE"));
         });
         notices(api::every_door_asks_who_is_calling, "HttpApiRoute", |stack| stack.remove("HttpApiRoute", "/AuthorizationType"));
         notices(api::every_door_asks_who_is_calling, "HttpApiRoute", |stack| {
@@ -403,7 +412,7 @@ mod door {
             stack.remove("ProducerApiInvokePermission", "/InvokedViaFunctionUrl");
         });
         notices(api::permissions_name_their_holders, "HttpApiPermission", |stack| {
-            stack.remove("HttpApiPermission", "/SourceArn")
+            stack.remove("HttpApiPermission", "/SourceArn");
         });
     }
 
@@ -417,7 +426,7 @@ mod door {
 
     #[test]
     fn parameters_that_would_break_a_rule_are_refused() {
-        for (parameter, value) in [
+        let cases = [
             ("ApiCallerPrincipal", "*"),
             ("ApiCallerPrincipal", "arn:aws:iam::*:role/caller"),
             ("CorsAllowOrigins", "*"),
@@ -427,11 +436,15 @@ mod door {
             ("EmailBatchingWindowSeconds", "31"),
             ("EmailBatchSize", "11"),
             ("EmailFrom", "Mail <mail@example.com>"),
+            ("EmailFromName", "Shop <boss@example.com>,"),
+            ("EmailProviderTimeoutMs", "99"),
+            ("EmailProviderRatePerSecond", "0.5"),
             ("SenderIdentityArn", "*"),
             ("QueueRetentionDays", "14"),
-        ] {
-            let refused = refusal(&parameters(&[(parameter, value)]));
-            assert!(refused.is_some_and(|reason| reason.contains(parameter)), "{parameter}={value} is refused");
+        ];
+        let sets: Vec<Parameters> = cases.iter().map(|case| parameters(&[*case])).collect();
+        for ((parameter, value), refused) in cases.iter().zip(refusals(&sets)) {
+            assert!(refused.is_some_and(|reason| reason.starts_with(parameter)), "{parameter}={value} is refused");
         }
     }
 }
@@ -477,12 +490,46 @@ mod function {
         });
     }
 
+    /// Also at both ends of what each parameter allows.
     #[test]
-    fn consumers_know_their_timeout_and_may_renew() {
+    fn consumers_start_with_every_value_that_a_parameter_allows() {
+        holds(settings::consumers_start);
+        let place = |variable: &str| format!("/Environment/Variables/{variable}");
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_MAX_RECEIVE_COUNT", |stack| {
+            stack.set("EmailConsumerFunction", &place("IKKAI_MAX_RECEIVE_COUNT"), json!("4"));
+        });
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_QUEUE_NAME", |stack| {
+            stack.remove("EmailConsumerFunction", &place("IKKAI_QUEUE_NAME"));
+        });
+        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_LEASE_CHUNK_SECOND is not read", |stack| {
+            stack.set("EmailConsumerFunction", &place("IKKAI_LEASE_CHUNK_SECOND"), json!("45"));
+        });
+    }
+
+    #[test]
+    fn receives_that_leave_no_room_for_renewal_are_refused() {
+        let most: u64 = every_stack().parameters["EmailMaxAttempts"]["MaxValue"].as_u64().expect("a bound");
+        let around = |attempts: u64| [attempts + 1, attempts + 2].map(|receives| (attempts, receives.max(5)));
+        let cases: Vec<(u64, u64)> = (1..=most).flat_map(around).collect();
+        let set = |(attempts, receives): &(u64, u64)| {
+            parameters(&[("EmailMaxAttempts", &attempts.to_string()), ("EmailMaxReceiveCount", &receives.to_string())])
+        };
+        let refused = refusals(&cases.iter().map(set).collect::<Vec<_>>());
+        for ((attempts, receives), refused) in cases.into_iter().zip(refused) {
+            assert_eq!(refused.is_some(), receives < attempts + 2, "{attempts} attempts, {receives} receives: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn consumers_know_their_timeout_keep_within_it_and_may_renew() {
         holds(functions::functions_know_their_timeout);
+        holds(functions::provider_calls_fit_into_an_invocation);
         holds(functions::renewal_is_not_taken_for_a_loop);
         notices(functions::functions_know_their_timeout, "EmailConsumerFunction", |stack| {
             stack.set("EmailConsumerFunction", "/Timeout", json!(31));
+        });
+        notices(functions::provider_calls_fit_into_an_invocation, "EmailConsumerFunction", |stack| {
+            stack.set("EmailConsumerFunction", "/Environment/Variables/IKKAI_PROVIDER_TIMEOUT_MS", json!("22500"));
         });
         notices(functions::renewal_is_not_taken_for_a_loop, "EmailConsumerFunction", |stack| {
             stack.remove("EmailConsumerFunction", "/RecursiveLoop");
@@ -493,4 +540,12 @@ mod function {
 #[test]
 fn the_template_is_clean() {
     assert_eq!(lint(), "");
+}
+
+/// What CloudFormation takes in a request; more would have to go through a bucket
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>).
+#[test]
+fn the_template_fits_into_one_request() {
+    let template = include_str!("../../infra/template.yaml");
+    assert!(template.len() <= 51_200, "{} bytes", template.len());
 }

@@ -84,7 +84,8 @@ pub struct Engine {
     log: PathBuf,
     scratch: PathBuf,
     group: i32,
-    child: Mutex<Child>,
+    /// `None` once it was stopped: its id may belong to another process then.
+    child: Mutex<Option<Child>>,
 }
 
 impl Engine {
@@ -150,7 +151,7 @@ impl Engine {
             .process_group(0);
         let child = command.spawn().map_err(|source| EngineError::NotStarted { python, source })?;
         let group = i32::try_from(child.id()).unwrap_or(i32::MAX);
-        Ok(Self { address, log: log_path, scratch, group, child: Mutex::new(child) })
+        Ok(Self { address, log: log_path, scratch, group, child: Mutex::new(Some(child)) })
     }
 
     async fn wait_until_ready(&self) -> Result<(), EngineError> {
@@ -192,8 +193,8 @@ impl Engine {
     /// It has ended; the error holds its last lines.
     pub fn check(&self) -> Result<(), EngineError> {
         let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match child.try_wait() {
-            Ok(Some(status)) => Err(EngineError::Died { status, log: self.log.clone(), tail: self.log_tail() }),
+        match child.as_mut().map(Child::try_wait) {
+            Some(Ok(Some(status))) => Err(EngineError::Died { status, log: self.log.clone(), tail: self.log_tail() }),
             _ => Ok(()),
         }
     }
@@ -210,8 +211,8 @@ impl Engine {
 
     /// Ends the engine and every process that it started. What was started is gone when this returns.
     pub fn stop(&self) {
+        let Some(mut child) = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() else { return };
         process::end_group(self.group, GRACE);
-        let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let _ = child.wait();
         let _ = std::fs::remove_dir_all(&self.scratch);
     }

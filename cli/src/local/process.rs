@@ -65,6 +65,20 @@ pub fn find(pid: i32) -> Option<Process> {
     all().into_iter().find(|process| process.pid == pid)
 }
 
+/// A variable of a process's environment, as it was when the process started.
+#[must_use]
+pub fn variable(pid: i32, name: &str) -> Option<String> {
+    let prefix = format!("{name}=");
+    if let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) {
+        let mut pairs = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        return pairs.find_map(|pair| pair.strip_prefix(&prefix).map(str::to_owned));
+    }
+    // Elsewhere `ps` appends the environment to the command line; values with blanks are cut there.
+    let output = Command::new("ps").args(["eww", "-o", "command=", "-p", &pid.to_string()]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().find_map(|word| word.strip_prefix(&prefix).map(str::to_owned))
+}
+
 /// All processes: from `/proc` where there is one (small containers have no `ps`), else from `ps`.
 fn all() -> Vec<Process> {
     if Path::new("/proc/self/stat").exists() { from_proc() } else { from_ps() }
@@ -102,7 +116,9 @@ fn ps_line(line: &str) -> Option<Process> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
+    use std::process::Stdio;
 
     use super::*;
 
@@ -111,6 +127,20 @@ mod tests {
         let pid = i32::try_from(std::process::id()).unwrap();
         assert!(is_alive(pid));
         assert!(!find(pid).unwrap().command.is_empty());
+    }
+
+    #[test]
+    fn a_process_tells_its_environment() {
+        let mut child = Command::new("sh");
+        child.args(["-c", "echo started; read forever"]).env("IKKAI_PROBE", "here");
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let found = variable(pid, "IKKAI_PROBE");
+        kill(pid);
+        child.wait().unwrap();
+        assert_eq!(found.as_deref(), Some("here"));
     }
 
     #[test]

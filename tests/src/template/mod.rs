@@ -11,9 +11,10 @@ pub mod mappings;
 pub mod policy;
 pub mod queues;
 pub mod roles;
+pub mod settings;
 mod stack;
 mod synthesis;
 pub mod tables;
 
 pub use stack::{Consumer, Resource, Stack};
-pub use synthesis::{Parameters, Synthesis, lint, parameters, refusal, synthesize};
+pub use synthesis::{Parameters, Synthesis, lint, parameters, refusals, synthesize};

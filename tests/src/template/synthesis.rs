@@ -50,21 +50,23 @@ pub fn parameters(given: &[(&str, &str)]) -> Parameters {
 /// When CloudFormation would refuse one of them, or there is no Python.
 #[must_use]
 pub fn synthesize(sets: &[Parameters]) -> Synthesis {
-    let output = run(sets);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed: Value = serde_json::from_slice(&output.stdout).expect("the synthesizer prints JSON");
-    let stacks = printed["stacks"].as_array().expect("a list of stacks").iter().map(Stack::new).collect();
+    let printed = run(sets);
+    let stack = |(set, printed): (&Parameters, &Value)| {
+        assert_eq!(printed["refused"], Value::Null, "{set:?}");
+        Stack::new(printed)
+    };
+    let stacks = sets.iter().zip(printed_stacks(&printed)).map(stack).collect();
     Synthesis { parameters: printed["parameters"].clone(), stacks }
 }
 
-/// Why a parameter set is refused, or nothing.
+/// Why each parameter set is refused, or nothing.
 ///
 /// # Panics
 /// When there is no Python.
 #[must_use]
-pub fn refusal(set: &Parameters) -> Option<String> {
-    let output = run(std::slice::from_ref(set));
-    (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+pub fn refusals(sets: &[Parameters]) -> Vec<Option<String>> {
+    let printed = run(sets);
+    printed_stacks(&printed).iter().map(|stack| stack["refused"].as_str().map(str::to_owned)).collect()
 }
 
 /// What cfn-lint says about the template: nothing when it is clean.
@@ -106,10 +108,16 @@ pub(super) fn checkout() -> &'static Checkout {
     &tools().0
 }
 
-fn run(sets: &[Parameters]) -> Output {
+fn run(sets: &[Parameters]) -> Value {
     let checkout = checkout();
     let arguments = [checkout.file("localstack/synthesize.py"), checkout.file("infra/template.yaml")];
-    run_python(&arguments, &json!(sets))
+    let output = run_python(&arguments, &json!(sets));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("the synthesizer prints JSON")
+}
+
+fn printed_stacks(printed: &Value) -> &[Value] {
+    printed["stacks"].as_array().expect("a list of stacks")
 }
 
 /// The checkout of these tests (not the one of the current folder) and the environment, made once a process.

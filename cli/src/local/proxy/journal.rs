@@ -24,8 +24,6 @@ pub struct Call {
     pub at: SystemTime,
     /// The client's connection, numbered from 0 in order of opening.
     pub connection: u64,
-    /// The client's port, by which its process can be found.
-    pub client_port: u16,
     /// `service.Operation`.
     pub operation: String,
     /// Table, queue, bucket or function.
@@ -166,13 +164,6 @@ pub(super) struct Journal {
     changes: watch::Sender<u64>,
 }
 
-/// Where a call came from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Client {
-    pub(super) connection: u64,
-    pub(super) port: u16,
-}
-
 impl Journal {
     pub(super) fn new() -> Self {
         Self { entries: Mutex::default(), changes: watch::Sender::new(0) }
@@ -198,7 +189,7 @@ impl Journal {
         })
     }
 
-    pub(super) fn arrived(&self, subject: &Subject, request_bytes: usize, client: Client) -> u64 {
+    pub(super) fn arrived(&self, subject: &Subject, request_bytes: usize, connection: u64) -> u64 {
         let request_bytes = request_bytes as u64;
         let sequence = self.with(|entries| {
             let sequence = entries.next_sequence;
@@ -212,8 +203,7 @@ impl Journal {
             let call = Call {
                 sequence,
                 at: SystemTime::now(),
-                connection: client.connection,
-                client_port: client.port,
+                connection,
                 operation: subject.operation.clone(),
                 target: subject.target.clone(),
                 job_ids: subject.job_ids.clone(),
@@ -284,15 +274,13 @@ mod tests {
         Subject { operation: operation.into(), ..Subject::default() }
     }
 
-    const CLIENT: Client = Client { connection: 0, port: 1 };
-
     #[test]
     fn a_later_picture_minus_an_earlier_one_is_what_came_in_between() {
         let journal = Journal::new();
         journal.connected();
-        journal.arrived(&call_of("sqs.SendMessage"), 10, CLIENT);
+        journal.arrived(&call_of("sqs.SendMessage"), 10, 0);
         let before = journal.snapshot();
-        let sequence = journal.arrived(&call_of("sqs.SendMessage"), 7, CLIENT);
+        let sequence = journal.arrived(&call_of("sqs.SendMessage"), 7, 0);
         journal.engine_answered(sequence, &call_of("sqs.SendMessage"), 200, 3);
         journal.ended(sequence, Ending::Forwarded(200));
         let between = journal.snapshot().since(&before);
@@ -309,7 +297,7 @@ mod tests {
             recipients: vec!["Zoë <zoe@example.com>".into()],
             ..call_of("ses.SendEmail")
         };
-        let sequence = journal.arrived(&mail, 0, CLIENT);
+        let sequence = journal.arrived(&mail, 0, 0);
         journal.ended(sequence, Ending::Abandoned);
         journal.engine_answered(sequence, &mail, 200, 0);
         assert_eq!(journal.snapshot().calls[0].ending, Ending::AnswerLost(200));
@@ -320,7 +308,7 @@ mod tests {
     fn a_refused_mail_is_no_effect() {
         let journal = Journal::new();
         let mail = Subject { tags: vec![(JOB_TAG.into(), "j1".into())], ..call_of("ses.SendEmail") };
-        let sequence = journal.arrived(&mail, 0, CLIENT);
+        let sequence = journal.arrived(&mail, 0, 0);
         journal.engine_answered(sequence, &mail, 400, 0);
         assert_eq!(journal.mails_of("j1"), 0);
     }
@@ -328,7 +316,7 @@ mod tests {
     #[test]
     fn the_journal_is_bounded_but_the_sums_are_not() {
         let journal = Journal::new();
-        let last = (0..=CAPACITY).map(|_| journal.arrived(&call_of("x.Y"), 0, CLIENT)).last().unwrap();
+        let last = (0..=CAPACITY).map(|_| journal.arrived(&call_of("x.Y"), 0, 0)).last().unwrap();
         journal.ended(0, Ending::Forwarded(200));
         journal.ended(last, Ending::Forwarded(201));
         let picture = journal.snapshot();

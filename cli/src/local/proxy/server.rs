@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 use super::fault_answer;
-use super::journal::{Client, Ending, Journal};
+use super::journal::{Ending, Journal};
 use super::operation::Subject;
 use super::rule::{Action, ActiveRule};
 
@@ -61,12 +61,12 @@ impl Shared {
         rules.iter().find(|rule| rule.meets(subject, body)).cloned()
     }
 
-    async fn serve(self: Arc<Self>, request: Request<Incoming>, client: Client) -> Result<Response<Full<Bytes>>, Hangup> {
+    async fn serve(self: Arc<Self>, request: Request<Incoming>, connection: u64) -> Result<Response<Full<Bytes>>, Hangup> {
         let (parts, body) = request.into_parts();
         // A client that dies while it sends has not made a call.
         let body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
         let subject = Subject::of(&parts.method, &parts.uri, &parts.headers, &body);
-        let mut call = OpenCall::new(&self, &subject, body.len(), client);
+        let mut call = OpenCall::new(&self, &subject, body.len(), connection);
         let rule = self.rule_for(&subject, &body);
         let action = rule.as_ref().map(|rule| &rule.rule.action);
 
@@ -152,8 +152,8 @@ struct OpenCall<'a> {
 }
 
 impl<'a> OpenCall<'a> {
-    fn new(shared: &'a Shared, subject: &Subject, request_bytes: usize, client: Client) -> Self {
-        let sequence = shared.journal.arrived(subject, request_bytes, client);
+    fn new(shared: &'a Shared, subject: &Subject, request_bytes: usize, connection: u64) -> Self {
+        let sequence = shared.journal.arrived(subject, request_bytes, connection);
         Self { journal: &shared.journal, sequence, ending: Ending::Abandoned }
     }
 }
@@ -168,15 +168,15 @@ impl Drop for OpenCall<'_> {
 pub(super) async fn accept_loop(listener: TcpListener, shared: Arc<Shared>) -> Infallible {
     loop {
         // Out of file descriptors, or a client gone before it was accepted: neither ends the proxy.
-        let Ok((stream, peer)) = listener.accept().await else {
+        let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let client = Client { connection: shared.journal.connected(), port: peer.port() };
+        let connection = shared.journal.connected();
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            let service = service_fn(move |request| Arc::clone(&shared).serve(request, client));
+            let service = service_fn(move |request| Arc::clone(&shared).serve(request, connection));
             // Ends in an error when a rule hangs up or a client disappears: both are business as usual here.
             let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
