@@ -1,1 +1,10 @@
-//! CLI.
+//! The library behind the `ikkai` command, the demo and the end-to-end tests.
+//!
+//! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
+//! - [`command`]: the `ikkai` command.
+//! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
+
+pub mod command;
+pub mod local;
+pub mod progress;
+pub mod screen;

@@ -1,1 +1,4 @@
-//! Test support.
+//! What the end-to-end, template and process tests share.
+
+pub mod runtime_api;
+pub mod template;

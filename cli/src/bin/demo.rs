@@ -1,2 +1,2 @@
-//! Binary.
+//! `cargo demo`.
 fn main() {}

@@ -74,3 +74,40 @@ pub(crate) fn write_string(string: &str, text: &mut String) {
     }
     text.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_sorted_at_every_depth_and_blanks_are_gone() {
+        let value: Value =
+            serde_json::from_str("{ \"b\" : [ { \"z\":1, \"a\":2 } ],\n \"B\":null, \"a\":true, \"é\":0, \"\":\"x\" }").unwrap();
+        assert_eq!(canonical(&value), r#"{"":"x","B":null,"a":true,"b":[{"a":2,"z":1}],"é":0}"#);
+    }
+
+    #[test]
+    fn only_the_escapes_that_json_asks_for_are_used() {
+        let value = json!("\" \\ / \n \r \t \u{8} \u{c} \u{1} \u{7f} é 山 😀");
+        assert_eq!(canonical(&value), "\"\\\" \\\\ / \\n \\r \\t \\b \\f \\u0001 \u{7f} é 山 😀\"");
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        let value = json!([9_007_199_254_740_993_u64, u64::MAX, i64::MIN, 0]);
+        assert_eq!(canonical(&value), "[9007199254740993,18446744073709551615,-9223372036854775808,0]");
+    }
+
+    #[test]
+    fn empty_containers_stay_what_they_are() {
+        assert_eq!(canonical(&json!({"a": {}, "b": [], "c": ""})), r#"{"a":{},"b":[],"c":""}"#);
+    }
+
+    #[test]
+    fn a_number_and_its_text_have_different_digests() {
+        assert_ne!(payload_digest(&json!({"a": 1})), payload_digest(&json!({"a": "1"})));
+        assert_eq!(payload_digest(&json!({})).len(), "sha256:".len() + 32);
+    }
+}

@@ -8,7 +8,7 @@ use super::canonical::{canonical, write_string};
 use super::characters;
 use super::envelope_error::EnvelopeError;
 use super::field_error::FieldError;
-use super::id::JobId;
+use super::id::{JobId, JobIdError};
 use super::idempotency_key::IdempotencyKey;
 use super::job_type::JobType;
 use super::nearest_name;
@@ -103,6 +103,9 @@ impl Envelope {
         if self.job_type.as_str() != kind.job_type || self.job_id.as_ref().is_some_and(|id| id.job_type() != self.job_type) {
             return Err(EnvelopeError::WrongType { expected: kind.job_type() });
         }
+        if self.job_id.as_ref().is_some_and(JobId::is_for_message) {
+            return Err(EnvelopeError::BadJobId(JobIdError::NotADigest));
+        }
         if self.schema_version == 0 || self.schema_version > kind.schema_version {
             let message = format!("must be an integer from 1 to {}", kind.schema_version);
             return Err(EnvelopeError::InvalidMember(FieldError::new("/schemaVersion", "invalid_value", message)));
@@ -158,7 +161,7 @@ impl fmt::Debug for Envelope {
 
 impl Header {
     fn read(members: &Map<String, Value>, kind: &JobKind) -> Result<Self, EnvelopeError> {
-        let text = read_text(members, "type")?.ok_or(EnvelopeError::MissingMember { member: "type" })?;
+        let text = read_text(members, "type")?.ok_or_else(|| no_type(members))?;
         let wrong_type = || EnvelopeError::WrongType { expected: kind.job_type() };
         let job_type = JobType::parse(text).ok().filter(|found| found.as_str() == kind.job_type).ok_or_else(wrong_type)?;
         Ok(Self {
@@ -168,6 +171,25 @@ impl Header {
             job_type,
         })
     }
+}
+
+/// A body without a type. Messages that come through other services are the usual reason, and the mend is a setting there.
+fn no_type(members: &Map<String, Value>) -> EnvelopeError {
+    let has = |names: &[&str]| names.iter().all(|&name| members.contains_key(name));
+    let wrapped = |found, mend| EnvelopeError::Wrapped { found, mend };
+    if has(&["Type", "TopicArn", "Message"]) {
+        return wrapped("an SNS notification", "switch raw message delivery on for the subscription");
+    }
+    if has(&["detail-type", "detail", "source"]) {
+        return wrapped(
+            "an EventBridge event",
+            "give the rule's target an input path or an input transformer that makes the job",
+        );
+    }
+    if has(&["Records"]) {
+        return wrapped("an S3 event", "this queue carries jobs");
+    }
+    EnvelopeError::MissingMember { member: "type" }
 }
 
 fn push_member(body: &mut String, name: &str, value: &str) {
@@ -227,3 +249,6 @@ fn check_business_id(text: &str) -> Result<(), EnvelopeError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,14 @@ pub enum EnvelopeError {
     /// The body is JSON, but no object.
     #[error("the body must be a JSON object like {{\"type\":…,\"schemaVersion\":…,\"idempotencyKey\":…,\"payload\":{{…}}}}")]
     NotAnObject,
+    /// The body is the envelope of another AWS service, with the job inside at best.
+    #[error("the body is {found}, not a job: {mend}")]
+    Wrapped {
+        /// What it looks like.
+        found: &'static str,
+        /// How to get the job itself onto the queue.
+        mend: &'static str,
+    },
     /// A member that an envelope does not have.
     #[error("{pointer}: unknown member{}", nearest.map(|nearest| format!(": did you mean `{nearest}`?")).unwrap_or_default())]
     UnknownMember {
@@ -66,6 +74,7 @@ impl EnvelopeError {
             Self::NotJson(_) | Self::NotAnObject => "body_not_json",
             Self::NotStrict(error) => error.code(),
             Self::DuplicateMember { .. } => "duplicate_member",
+            Self::Wrapped { .. } => "body_wrapped",
             Self::UnknownMember { .. } => "unknown_member",
             Self::MissingMember { .. } => "missing_member",
             Self::InvalidMember(_) => "member_invalid",
@@ -85,6 +94,7 @@ impl EnvelopeError {
                 vec![FieldError::new(pointer, self.code(), "the member stands there twice: remove one")]
             }
             Self::NotAnObject => vec![FieldError::new("", self.code(), "the body must be a JSON object")],
+            Self::Wrapped { .. } => vec![FieldError::new("", self.code(), self.to_string())],
             Self::UnknownMember { pointer, nearest } => {
                 let message =
                     nearest.map_or_else(|| "unknown member".to_owned(), |name| format!("unknown member: did you mean `{name}`?"));

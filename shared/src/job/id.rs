@@ -169,3 +169,131 @@ impl<'de> Deserialize<'de> for JobId {
         Self::parse_stored(&text).map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn email() -> JobType {
+        JobType::parse("email.send").unwrap()
+    }
+
+    fn key(text: &str) -> IdempotencyKey {
+        IdempotencyKey::parse(text).unwrap()
+    }
+
+    #[test]
+    fn the_same_request_is_the_same_job_and_any_other_is_another() {
+        let job = JobId::derive("caller-a", &email(), &key("order-1"));
+        assert_eq!(job, JobId::derive("caller-a", &email(), &key("order-1")));
+        let billing = JobType::parse("billing.charge").unwrap();
+        let others = [
+            JobId::derive("caller-b", &email(), &key("order-1")),
+            JobId::derive("caller-a", &billing, &key("order-1")),
+            JobId::derive("caller-a", &email(), &key("order-2")),
+            JobId::derive("caller-", &email(), &key("aorder-1")),
+            JobId::for_direct_sender("caller-a", &email(), &key("order-1")),
+        ];
+        for other in others {
+            assert_ne!(job, other);
+        }
+    }
+
+    #[test]
+    fn the_digest_differs_between_types_not_only_the_prefix() {
+        let digest = |job_type: &str| {
+            let id = JobId::derive("c", &JobType::parse(job_type).unwrap(), &key("k"));
+            id.as_str().rsplit_once('-').unwrap().1.to_owned()
+        };
+        assert_ne!(digest("email.send"), digest("email.test"));
+    }
+
+    #[test]
+    fn a_direct_sender_is_a_caller_named_after_the_queue() {
+        let direct = JobId::for_direct_sender("jobs", &email(), &key("k"));
+        assert_eq!(direct, JobId::derive("direct:jobs", &email(), &key("k")));
+    }
+
+    #[test]
+    fn an_id_has_its_type_and_its_text_back() {
+        let id = JobId::derive("c", &email(), &key("k"));
+        assert_eq!(id.job_type(), email());
+        assert_eq!(id.as_str().len(), "email.send-".len() + 26);
+        assert_eq!(JobId::parse(id.as_str(), &email()), Ok(id.clone()));
+        assert_eq!(JobId::parse_stored(id.as_str()), Ok(id));
+    }
+
+    #[test]
+    fn from_outside_only_the_digest_form_of_the_expected_type_is_accepted() {
+        let other_type = Err(JobIdError::OtherType { expected: email() });
+        let good = "email.send-aaaqeayeaudaocajbifqydiob4";
+        assert!(JobId::parse(good, &email()).is_ok());
+        assert_eq!(JobId::parse("billing.charge-aaaqeayeaudaocajbifqydiob4", &email()), other_type);
+        assert_eq!(JobId::parse("email.send.now-aaaqeayeaudaocajbifqydiob4", &email()), other_type);
+        assert_eq!(JobId::parse("", &email()), other_type);
+        for bad in [
+            "email.send-msg-8e03978e-40d5-43e8-bc93-6894a57f9324",
+            "email.send-",
+            "email.send-aaaqeayeaudaocajbifqydiob",
+            "email.send-aaaqeayeaudaocajbifqydiob4 ",
+            "email.send-AAAQEAYEAUDAOCAJBIFQYDIOB4",
+            "email.send-aaaqeayeaudaocajbifqydiob5",
+        ] {
+            assert_eq!(JobId::parse(bad, &email()), Err(JobIdError::NotADigest), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_a_job_has_a_record_key_of_its_own() {
+        let id = JobId::for_message(&email(), "8e03978e-40d5-43e8-bc93-6894a57f9324");
+        assert_eq!(id.as_str(), "email.send-msg-8e03978e-40d5-43e8-bc93-6894a57f9324");
+        assert!(id.is_for_message());
+        assert_eq!(id.job_type(), email());
+        assert_eq!(JobId::parse_stored(id.as_str()), Ok(id));
+        assert!(!JobId::derive("c", &email(), &key("k")).is_for_message());
+    }
+
+    #[test]
+    fn any_message_id_gives_a_short_and_distinct_record_key() {
+        let odd = [
+            "",
+            "a b",
+            "a/b",
+            "日本",
+            &"m".repeat(101),
+            &"m".repeat(100_000),
+            "x-",
+            "x-aaaqeayeaudaocajbifqydiob4",
+            "-",
+            "msg-1",
+            "m",
+        ];
+        let keys: std::collections::BTreeSet<_> = odd.iter().map(|message_id| JobId::for_message(&email(), message_id)).collect();
+        assert_eq!(keys.len(), odd.len());
+        for key in keys {
+            assert!(key.as_str().len() <= 200 && key.as_str().is_ascii(), "{key}");
+            assert_eq!(JobId::parse_stored(key.as_str()), Ok(key));
+        }
+        let longest = JobType::parse(&format!("a.{}", "b".repeat(46))).unwrap();
+        assert!(JobId::for_message(&longest, &"m".repeat(100)).as_str().len() <= 200);
+    }
+
+    #[test]
+    fn what_was_never_stored_is_not_read_back() {
+        for bad in ["", "email.send", "email-send", "email-aaaqeayeaudaocajbifqydiob4", "-aaaqeayeaudaocajbifqydiob4"] {
+            assert_eq!(JobId::parse_stored(bad), Err(JobIdError::NoType), "{bad}");
+        }
+        for bad in ["email.send-x", "email.send-msg-", "email.send-msg-a b", "email.send-msg-x-1", "email.send-msg"] {
+            assert_eq!(JobId::parse_stored(bad), Err(JobIdError::NotADigest), "{bad}");
+        }
+    }
+
+    #[test]
+    fn json_round_trips_and_is_checked() {
+        let id = JobId::for_message(&email(), "8e03978e");
+        let text = serde_json::to_string(&id).unwrap();
+        assert_eq!(text, "\"email.send-msg-8e03978e\"");
+        assert_eq!(serde_json::from_str::<JobId>(&text).unwrap(), id);
+        assert!(serde_json::from_str::<JobId>("\"email.send-1\"").is_err());
+    }
+}

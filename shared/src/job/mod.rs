@@ -25,8 +25,12 @@ mod payload_shape;
 mod payloads;
 mod pointer;
 pub mod privacy;
+#[cfg(test)]
+mod properties;
 mod registry;
 pub mod strict_json;
+#[cfg(test)]
+mod vectors;
 
 pub use canonical::{canonical, payload_digest};
 pub use envelope::{Envelope, Header, MAX_BUSINESS_ID_CHARS, Parsed};

@@ -11,6 +11,33 @@ use super::field_error::FieldError;
 /// A payload holds reference ids and plain parameters only. Write it as a struct with `#[serde(rename_all = "camelCase", deny_unknown_fields)]`
 /// whose fields are types that cannot hold a bad value ([`ReferenceId`](super::ReferenceId)), give it to the registry
 /// (`job/registry.rs`), and producer, consumer and JSON Schema follow from it.
+///
+/// ```
+/// use ikkai::job::{JobKind, JobPayload, ReferenceId, decode};
+///
+/// /// Makes one report.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// struct ReportGenerate {
+///     /// The report to make.
+///     report_id: ReferenceId,
+///     /// Days that it covers.
+///     days: u16,
+/// }
+///
+/// impl JobPayload for ReportGenerate {
+///     const TYPE: &'static str = "report.generate";
+///     const SCHEMA_VERSION: u32 = 1;
+/// }
+///
+/// const KIND: JobKind = JobKind::of::<ReportGenerate>();
+/// let errors = (KIND.validate)(&serde_json::json!({"report_id": "r-1", "days": "7"})).unwrap_err();
+/// let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+/// assert_eq!(pointers, ["/reportId", "/days", "/report_id"]);
+///
+/// let report: ReportGenerate = decode(&serde_json::json!({"reportId": "r-1", "days": 7})).unwrap();
+/// assert_eq!((report.report_id.as_str(), report.days), ("r-1", 7));
+/// ```
 pub trait JobPayload: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The job type, such as `email.send`. A name that breaks the rules of [`JobType`](super::JobType) does not compile.
     const TYPE: &'static str;

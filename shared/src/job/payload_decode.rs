@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::field_error::FieldError;
 use super::nearest_name;
 use super::pointer;
+use super::privacy;
 
 /// Reads a payload type out of a JSON value. The error is the first one that serde comes across.
 ///
@@ -49,7 +50,9 @@ impl Refusal {
 fn repeats_a_value(message: &str, value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(|element| repeats_a_value(message, element)),
-        Value::Object(members) => members.values().any(|member| repeats_a_value(message, member)),
+        Value::Object(members) => members.iter().any(|(name, member)| {
+            repeats_a_value(message, member) || (message.contains(name.as_str()) && privacy::reveals_secret(name))
+        }),
         Value::String(text) => text.chars().count() > 2 && message.contains(text.as_str()),
         Value::Number(number) => message.contains(&number.to_string()),
         Value::Null | Value::Bool(_) => false,
@@ -282,7 +285,11 @@ impl<'de> MapAccess<'de> for Members<'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Refusal> {
         let Some((name, value)) = self.rest.next() else { return Ok(None) };
         self.current = Some((name, value));
-        seed.deserialize(Node { input: Input::Name(name) }).map(Some)
+        seed.deserialize(Node { input: Input::Name(name) }).map(Some).map_err(|refusal| match refusal.error.pointer.as_str() {
+            // The name itself is bad; an unknown member points to itself already.
+            "" => refusal.inside(pointer::member("", name)),
+            _ => refusal,
+        })
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Refusal> {
@@ -340,3 +347,6 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         self.with_content(|content| content.deserialize_struct("", fields, visitor))
     }
 }
+
+#[cfg(test)]
+mod tests;

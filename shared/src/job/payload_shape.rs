@@ -75,6 +75,14 @@ impl<'s> Check<'s> {
     /// One of several schemas: the errors of the one that comes closest.
     fn branches(&mut self, schema: &'s Value, value: &Value, at: &str) {
         let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) else { return };
+        // An enum whose variants have descriptions: a list of names in a longer form.
+        let names: Option<Vec<&str>> = branches.iter().map(|branch| branch.get("const").and_then(Value::as_str)).collect();
+        if let Some(names) = names {
+            if !value.as_str().is_some_and(|value| names.contains(&value)) {
+                self.refuse(at, "invalid_value", one_of(&names));
+            }
+            return;
+        }
         let closest = branches
             .iter()
             .map(|branch| {
@@ -94,7 +102,9 @@ impl<'s> Check<'s> {
                 self.refuse(&pointer::member(at, name), "missing_member", MISSING.to_owned());
             }
         }
-        let others = schema.get("additionalProperties");
+        // A map whose names follow a pattern: serde checks the names, the pattern's schema is the one of the values.
+        let by_pattern = schema.get("patternProperties").and_then(Value::as_object).and_then(|patterns| patterns.values().next());
+        let others = by_pattern.or_else(|| schema.get("additionalProperties"));
         for (name, value) in members {
             match (properties.and_then(|properties| properties.get(name)), others) {
                 (Some(property), _) => self.value(property, value, &pointer::member(at, name)),

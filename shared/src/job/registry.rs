@@ -109,3 +109,6 @@ fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {
 fn schema<P: JobPayload>() -> Value {
     schemars::schema_for!(P).to_value()
 }
+
+#[cfg(test)]
+mod tests;

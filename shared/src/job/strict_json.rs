@@ -271,3 +271,6 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(Value::Object(object))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -179,3 +179,6 @@ fn name_finding(rule: NameRule) -> Finding {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

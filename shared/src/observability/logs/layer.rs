@@ -38,7 +38,15 @@ impl<W: Fn(&str)> JsonLines<W> {
     }
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        if metadata.is_span() {
+            return *metadata.level() <= self.span_level() && self.is_own(metadata);
+        }
         *metadata.level() <= self.level && (*metadata.level() <= FOREIGN_LEVEL || self.is_own(metadata))
+    }
+
+    /// Spans only lend their fields to events. Those of a job are needed most where only errors are written.
+    fn span_level(&self) -> LevelFilter {
+        self.level.max(LevelFilter::INFO)
     }
 }
 
@@ -56,10 +64,11 @@ where
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.level)
+        Some(self.span_level())
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        // Another layer may have asked for a span that this one does not want.
         if !self.is_own(attributes.metadata()) {
             return;
         }
@@ -162,6 +171,17 @@ mod tests {
                 r#""job_id":"j-1","attempt":2,"request_id":"r-1"}"#
             )]
         );
+    }
+
+    #[test]
+    fn an_error_says_which_job_it_belongs_to_even_where_only_errors_are_written() {
+        let captured = Captured::start(LevelSetting::Error);
+        info_span!("job", job_id = "j-1").in_scope(|| {
+            info!("job succeeded");
+            error!("job dead");
+        });
+        let line = captured.only_line();
+        assert_eq!((&line["message"], &line["job_id"]), (&json!("job dead"), &json!("j-1")));
     }
 
     #[test]

@@ -1,0 +1,138 @@
+//! `ikkai job …`: looks at jobs through the API.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
+
+use super::Failure;
+use super::send::{problem, read};
+use super::target::Target;
+use crate::screen::{Format, Screen, Tone};
+
+/// How often a watched job is asked for.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Jobs.
+#[derive(Debug, Subcommand)]
+pub(super) enum Job {
+    /// Shows a job: status, attempts, result, reason.
+    Show(Show),
+}
+
+/// Options of `show`.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    #[command(flatten)]
+    target: Target,
+    /// The job's id, as `send` printed it.
+    id: String,
+    /// Goes on until the job has ended.
+    #[arg(short, long)]
+    watch: bool,
+}
+
+impl Job {
+    pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Show(show) => show.run(screen).await,
+        }
+    }
+}
+
+impl Show {
+    async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+        let api = self.target.api()?;
+        let mut shown = None;
+        let watching = async {
+            loop {
+                let answer = api.job(&self.id).await?;
+                let job = read(answer.body());
+                if !answer.status().is_success() {
+                    screen.note(problem(answer.status().as_u16(), &job));
+                    return Ok(ExitCode::FAILURE);
+                }
+                let ended = is_final(&job);
+                if !self.watch || ended {
+                    show(screen, &job);
+                    return Ok(ExitCode::SUCCESS);
+                }
+                // While it goes on, one line for each change.
+                let line = format!("{}  attempts {}", status(&job), job["attempts"]);
+                if shown.as_ref() != Some(&line) {
+                    screen.note(&line);
+                    shown = Some(line);
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        tokio::select! {
+            outcome = watching => outcome,
+            _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
+        }
+    }
+}
+
+fn status(job: &Value) -> &str {
+    job["status"].as_str().unwrap_or("?")
+}
+
+/// Nothing changes any more by itself.
+fn is_final(job: &Value) -> bool {
+    matches!(status(job), "succeeded" | "dead" | "in_doubt" | "cancelled")
+}
+
+/// How a state is shown.
+pub(super) fn tone(status: &str) -> Tone {
+    match status {
+        "succeeded" => Tone::Good,
+        "dead" | "in_doubt" => Tone::Bad,
+        "cancelled" => Tone::Faint,
+        _ => Tone::Open,
+    }
+}
+
+fn show(screen: &Screen, job: &Value) {
+    if screen.format() == Format::Json {
+        screen.json(job);
+        return;
+    }
+    let rows = job.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+        let value = match value {
+            Value::Object(reason) if name == "reason" => words(reason),
+            Value::String(text) if name == "status" => screen.paint(tone(text), text),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        vec![name.clone(), value]
+    });
+    screen.table(&[], rows);
+}
+
+/// A reason, `{class, code, message}`, in words.
+fn words(reason: &Map<String, Value>) -> String {
+    let member = |name: &str| reason.get(name).and_then(Value::as_str).unwrap_or("?");
+    format!("{} ({}): {}", member("code"), member("class"), member("message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_in_words() {
+        let reason = serde_json::json!({"class": "permanent", "code": "unknown_user", "message": "there is no such contact"});
+        assert_eq!(words(reason.as_object().unwrap()), "unknown_user (permanent): there is no such contact");
+    }
+
+    #[test]
+    fn a_job_has_ended_when_nothing_changes_any_more_by_itself() {
+        for status in ["succeeded", "dead", "in_doubt", "cancelled"] {
+            assert!(is_final(&serde_json::json!({ "status": status })), "{status}");
+        }
+        for status in ["accepted", "running", "retry_scheduled"] {
+            assert!(!is_final(&serde_json::json!({ "status": status })), "{status}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The `ikkai` command: what it understands, and which module does it.
+//!
+//! Exit codes: 0 done, 1 failed, 2 wrong usage.
+
+mod job;
+mod keeper;
+mod local;
+mod logs;
+mod send;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::screen::{Format, Screen};
+
+/// Worker kit for AWS Lambda and SQS: local environment, jobs, operation.
+#[derive(Debug, Parser)]
+#[command(name = "ikkai", version, about, propagate_version = true)]
+pub struct Ikkai {
+    /// How results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+    output: Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// A complete AWS on this machine.
+    #[command(subcommand)]
+    Local(local::Local),
+    /// Posts a job through the API.
+    Send(send::Send),
+    /// Looks at jobs.
+    #[command(subcommand)]
+    Job(job::Job),
+}
+
+/// Why a command failed. The message is all that the user needs.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Ikkai {
+    /// Runs the command.
+    pub async fn run(self) -> ExitCode {
+        let screen = Screen::new(self.output);
+        let done = match self.command {
+            Command::Local(command) => command.run(&screen).await,
+            Command::Send(command) => command.run(&screen).await,
+            Command::Job(command) => command.run(&screen).await,
+        };
+        match done {
+            Ok(code) => code,
+            Err(failure) => {
+                screen.error(failure.as_ref());
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `ikkai send`: posts jobs through the API.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::Failure;
+use super::job::tone;
+use super::target::Target;
+use crate::screen::{Format, Screen};
+
+/// The API takes so many jobs in one call.
+const BATCH: u32 = 100;
+
+/// Stands for the job's number in a batch.
+const NUMBER: &str = "{n}";
+
+/// Options of `send`.
+#[derive(Debug, Args)]
+pub(super) struct Send {
+    #[command(flatten)]
+    target: Target,
+    /// The job's type, such as `email.send`.
+    #[arg(long = "type", value_name = "TYPE")]
+    job_type: String,
+    /// The idempotency key: the same key is the same job.
+    #[arg(long)]
+    key: String,
+    /// The payload, a JSON object.
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    payload: Map<String, Value>,
+    /// Private inputs that stay out of the queue, a JSON object.
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    data: Option<Map<String, Value>>,
+    /// What the job is about in the caller's own words, such as an order's number; the key if left out.
+    #[arg(long, value_name = "ID")]
+    business_id: Option<String>,
+    /// Posts so many jobs; `{n}` in key, business id and payload is the number of each (appended to the key if it is not in it).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    count: Option<u32>,
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err("it must be a JSON object, such as {\"userId\":\"user-42\"}".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
+    }
+}
+
+impl Send {
+    pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+        match self.count {
+            Some(count) => self.batch(screen, count).await,
+            None => self.single(screen).await,
+        }
+    }
+
+    /// The request's body.
+    fn body(&self) -> Value {
+        let mut body = json!({
+            "type": self.job_type,
+            "businessId": self.business_id.as_ref().unwrap_or(&self.key),
+            "payload": self.payload,
+        });
+        if let Some(data) = &self.data {
+            body["data"] = Value::Object(data.clone());
+        }
+        body
+    }
+
+    /// The body of the batch's job `number`, with its key in it.
+    fn numbered(&self, number: u32) -> Value {
+        let mut job = self.body();
+        let key = if self.key.contains(NUMBER) { self.key.clone() } else { format!("{}-{NUMBER}", self.key) };
+        if self.business_id.is_none() {
+            job["businessId"] = key.clone().into();
+        }
+        job["idempotencyKey"] = key.into();
+        replace(&mut job, &number.to_string());
+        job
+    }
+
+    async fn single(&self, screen: &Screen) -> Result<ExitCode, Failure> {
+        let answer = self.target.api()?.post_job(&self.key, &self.body()).await?;
+        let body = read(answer.body());
+        let status = answer.status();
+        let accepted = status.is_success();
+        match screen.format() {
+            Format::Json => screen.json(&body),
+            Format::Text if accepted => show(screen, &body),
+            Format::Text => screen.note(problem(status.as_u16(), &body)),
+        }
+        Ok(if accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    async fn batch(&self, screen: &Screen, count: u32) -> Result<ExitCode, Failure> {
+        let api = self.target.api()?;
+        let numbers: Vec<u32> = (1..=count).collect();
+        let mut verdicts = Vec::new();
+        for chunk in numbers.chunks(BATCH as usize) {
+            let jobs: Vec<Value> = chunk.iter().map(|number| self.numbered(*number)).collect();
+            let answer = api.post_batch(&json!({ "jobs": jobs })).await?;
+            let body = read(answer.body());
+            match body["jobs"].as_array() {
+                Some(jobs) if answer.status().is_success() => verdicts.extend(jobs.iter().cloned()),
+                _ => {
+                    screen.note(problem(answer.status().as_u16(), &body));
+                    return Ok(ExitCode::FAILURE);
+                }
+            }
+        }
+        let refused = verdicts.iter().filter(|verdict| verdict.get("job").is_none()).count();
+        match screen.format() {
+            Format::Json => screen.json(&verdicts),
+            Format::Text => {
+                for verdict in &verdicts {
+                    match verdict.get("job") {
+                        Some(job) => show(screen, job),
+                        None => {
+                            let status = verdict["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+                            screen.note(problem(status.unwrap_or(0), &verdict["problem"]));
+                        }
+                    }
+                }
+                screen.note(format!("{} accepted, {refused} refused", verdicts.len() - refused));
+            }
+        }
+        Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Puts the job's number in every text.
+fn replace(value: &mut Value, number: &str) {
+    match value {
+        Value::String(text) => *text = text.replace(NUMBER, number),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, number)),
+        Value::Object(members) => members.values_mut().for_each(|member| replace(member, number)),
+        _ => {}
+    }
+}
+
+/// The body as JSON, or as a text if it is none.
+pub(super) fn read(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
+}
+
+/// A job's id and state. The same request again is told the state that the job has by now.
+fn show(screen: &Screen, job: &Value) {
+    let status = job["status"].as_str().unwrap_or("?");
+    screen.line(format!("{}  {}", job["jobId"].as_str().unwrap_or("?"), screen.paint(tone(status), status)));
+}
+
+/// An RFC 9457 problem in words: its detail, then each field.
+pub(super) fn problem(status: u16, body: &Value) -> String {
+    let detail = ["detail", "title", "message", "Message"].iter().find_map(|member| body[member].as_str());
+    let mut words = match detail {
+        Some(detail) => format!("error: {detail} (status {status})"),
+        None => format!("error: the API answered status {status}: {body}"),
+    };
+    for field in body["errors"].as_array().into_iter().flatten() {
+        let place = field["pointer"].as_str().unwrap_or_default();
+        let why = field["detail"].as_str().or_else(|| field["message"].as_str()).unwrap_or_default();
+        words.push_str(&format!("\n  {place}: {why}"));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(arguments: &[&str]) -> Send {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Wrapper {
+            #[command(flatten)]
+            send: Send,
+        }
+        Wrapper::parse_from(["send", "--type", "email.send"].iter().chain(arguments)).send
+    }
+
+    #[test]
+    fn each_job_of_a_batch_has_its_number_in_key_and_payload() {
+        let send = send(&["--key", "k", "--payload", r#"{"deliveryId":"mail-{n}","deep":[{"a":"{n}"}]}"#]);
+        let job = send.numbered(7);
+        assert_eq!((job["idempotencyKey"].as_str(), job["businessId"].as_str()), (Some("k-7"), Some("k-7")));
+        assert_eq!(job["payload"], json!({"deliveryId": "mail-7", "deep": [{"a": "7"}]}));
+    }
+
+    #[test]
+    fn the_number_goes_where_the_key_wants_it() {
+        let send = send(&["--key", "a-{n}-b", "--payload", "{}", "--business-id", "order"]);
+        let job = send.numbered(2);
+        assert_eq!((job["idempotencyKey"].as_str(), job["businessId"].as_str()), (Some("a-2-b"), Some("order")));
+    }
+
+    #[test]
+    fn a_problem_is_told_with_its_fields() {
+        let body = json!({"title": "Bad", "detail": "the payload is not valid", "errors": [{"pointer": "/payload/userId", "detail": "is missing"}]});
+        assert_eq!(problem(422, &body), "error: the payload is not valid (status 422)\n  /payload/userId: is missing");
+        assert_eq!(problem(502, &json!("oops")), "error: the API answered status 502: \"oops\"");
+    }
+
+    #[test]
+    fn a_payload_that_is_no_object_is_refused() {
+        assert!(object("[1]").unwrap_err().contains("JSON object"));
+        assert!(object("{").unwrap_err().contains("not JSON"));
+    }
+}

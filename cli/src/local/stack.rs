@@ -1,0 +1,154 @@
+//! A deployed stack: its names, its API, its queues, its functions' processes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::api::{Api, ApiAddress, ApiError};
+use super::queues::{self, QueueCounts, QueueError, QueuedMessage};
+
+/// A stack on a local engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    name: String,
+    engine: SocketAddr,
+    outputs: BTreeMap<String, String>,
+}
+
+/// The template did not say something that it should.
+#[derive(Debug, thiserror::Error)]
+#[error("the stack `{stack}` has no output `{output}`; infra/template.yaml and this command do not fit together")]
+pub struct MissingOutput {
+    stack: String,
+    output: &'static str,
+}
+
+/// What every stack must tell.
+const NEEDED: [&str; 7] = [
+    "ApiUrl",
+    "ProducerApiFunctionName",
+    "EmailConsumerFunctionName",
+    "EmailQueueName",
+    "EmailDeadLetterQueueName",
+    "JobsTableName",
+    "ContactsTableName",
+];
+
+impl Stack {
+    /// A stack with its outputs.
+    ///
+    /// # Errors
+    /// An output that is needed is missing.
+    pub fn new(name: &str, engine: SocketAddr, outputs: BTreeMap<String, String>) -> Result<Self, MissingOutput> {
+        match NEEDED.iter().find(|output| !outputs.contains_key(**output)) {
+            Some(output) => Err(MissingOutput { stack: name.to_owned(), output }),
+            None => Ok(Self { name: name.to_owned(), engine, outputs }),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All outputs.
+    #[must_use]
+    pub fn outputs(&self) -> &BTreeMap<String, String> {
+        &self.outputs
+    }
+
+    fn output(&self, name: &str) -> &str {
+        self.outputs.get(name).map_or("", String::as_str)
+    }
+
+    /// The API's URL, as CloudFormation tells it.
+    #[must_use]
+    pub fn api_url(&self) -> &str {
+        self.output("ApiUrl")
+    }
+
+    /// The producer's function name.
+    #[must_use]
+    pub fn producer(&self) -> &str {
+        self.output("ProducerApiFunctionName")
+    }
+
+    /// The email consumer's function name.
+    #[must_use]
+    pub fn email_consumer(&self) -> &str {
+        self.output("EmailConsumerFunctionName")
+    }
+
+    /// The email queue's name.
+    #[must_use]
+    pub fn email_queue(&self) -> &str {
+        self.output("EmailQueueName")
+    }
+
+    /// The name of the email queue's dead-letter queue.
+    #[must_use]
+    pub fn email_dead_letter_queue(&self) -> &str {
+        self.output("EmailDeadLetterQueueName")
+    }
+
+    /// The name of the table of job records.
+    #[must_use]
+    pub fn jobs_table(&self) -> &str {
+        self.output("JobsTableName")
+    }
+
+    /// The name of the table of contacts.
+    #[must_use]
+    pub fn contacts_table(&self) -> &str {
+        self.output("ContactsTableName")
+    }
+
+    /// Where the API is reached on this machine.
+    ///
+    /// # Errors
+    /// The stack's URL is not one that the engine serves.
+    pub fn api_address(&self) -> Result<ApiAddress, ApiError> {
+        ApiAddress::parse(self.api_url(), Some(self.engine))
+    }
+
+    /// A client of the API in the name of `caller`.
+    ///
+    /// # Errors
+    /// The stack's URL is not one that the engine serves.
+    pub fn api(&self, caller: &str) -> Result<Api, ApiError> {
+        Ok(Api::new(self.api_address()?, caller))
+    }
+
+    /// How many messages a queue of this stack holds.
+    ///
+    /// # Errors
+    /// The engine cannot be reached.
+    pub async fn queue_counts(&self, queue: &str) -> Result<QueueCounts, QueueError> {
+        Ok(queues::counts(self.engine).await?.get(queue).copied().unwrap_or_default())
+    }
+
+    /// The messages in a queue of this stack, without receiving them.
+    ///
+    /// # Errors
+    /// The engine cannot be reached.
+    pub async fn messages(&self, queue: &str) -> Result<Vec<QueuedMessage>, QueueError> {
+        Ok(queues::messages(self.engine).await?.remove(queue).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_output_is_named() {
+        let mut outputs: BTreeMap<String, String> = NEEDED.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        let engine = "127.0.0.1:1".parse().unwrap();
+        assert!(Stack::new("ikkai", engine, outputs.clone()).is_ok());
+        outputs.remove("JobsTableName");
+        let error = Stack::new("ikkai", engine, outputs).unwrap_err().to_string();
+        assert!(error.contains("`JobsTableName`"), "{error}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Everything that the commands print. The only place that writes to standard output and standard error.
+//!
+//! Results go to standard output, what happens meanwhile to standard error, so that a result can be piped. On a terminal progress is a
+//! moving line and words have colours; elsewhere it is plain lines. `NO_COLOR` (<https://no-color.org>) is honoured.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::progress::{Event, Progress};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs: one JSON document.
+    Json,
+}
+
+/// What a word means; on a terminal it gets a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// It went well.
+    Good,
+    /// It did not.
+    Bad,
+    /// It is still going on, or needs a look.
+    Open,
+    /// Less important.
+    Faint,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Open => "33",
+            Self::Faint => "2",
+        }
+    }
+}
+
+/// Where the commands print.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    format: Format,
+    colours: bool,
+    moving: bool,
+}
+
+impl Screen {
+    /// The screen of this process.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self {
+            format,
+            colours: colours && format == Format::Text && std::io::stdout().is_terminal(),
+            moving: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// How results are printed.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether what was printed can be printed over.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.colours
+    }
+
+    /// A line of the result.
+    pub fn line(&self, text: impl Display) {
+        print_line(&mut std::io::stdout().lock(), &text);
+    }
+
+    /// A result for programs.
+    pub fn json(&self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.line(text),
+            Err(error) => self.error(&error),
+        }
+    }
+
+    /// A note beside the result.
+    pub fn note(&self, text: impl Display) {
+        print_line(&mut std::io::stderr().lock(), &text);
+    }
+
+    /// An error with all its causes.
+    pub fn error(&self, error: &dyn std::error::Error) {
+        self.note(format!("error: {}", chain(error)));
+    }
+
+    /// A word in its colour.
+    #[must_use]
+    pub fn paint(&self, tone: Tone, text: impl Display) -> String {
+        if self.colours { format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code()) } else { text.to_string() }
+    }
+
+    /// A table without rules between its rows. Colours only in the last column: elsewhere their codes count as width.
+    pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        if !header.is_empty() {
+            table.set_header(header.to_vec());
+        }
+        table.add_rows(rows);
+        for line in table.lines() {
+            self.line(line.trim_end());
+        }
+    }
+
+    /// Shows the progress of long work.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        if self.moving { self.moving_progress() } else { self.plain_progress() }
+    }
+
+    fn plain_progress(&self) -> Progress {
+        let screen = *self;
+        Progress::new(move |event| match event {
+            Event::Began { step } => screen.note(format!("{step} …")),
+            // A build's hundred crates would be a hundred lines in a log.
+            Event::Detail { .. } => {}
+            Event::Done { step, took } => screen.note(format!("{step}: done in {}", seconds(took))),
+        })
+    }
+
+    fn moving_progress(&self) -> Progress {
+        let screen = *self;
+        let bar: Mutex<Option<(ProgressBar, String)>> = Mutex::new(None);
+        let style = ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        Progress::new(move |event| {
+            let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                Event::Began { step } => {
+                    let spinner = ProgressBar::new_spinner().with_style(style.clone()).with_message(step.clone());
+                    spinner.enable_steady_tick(Duration::from_millis(100));
+                    *bar = Some((spinner, step));
+                }
+                Event::Detail { text } => {
+                    if let Some((spinner, step)) = &*bar {
+                        spinner.set_message(format!("{step}: {text}"));
+                    }
+                }
+                Event::Done { step, took } => {
+                    if let Some((spinner, _)) = bar.take() {
+                        spinner.finish_and_clear();
+                    }
+                    screen.note(format!("✓ {step} ({})", seconds(took)));
+                }
+            }
+        })
+    }
+}
+
+/// `0.3 s`, `12 s`.
+#[must_use]
+pub fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 10.0 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
+}
+
+/// An error and its causes, each once: many errors repeat their cause in their own words.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = source.source();
+    }
+    text
+}
+
+/// A reader that went away (`ikkai … | head`) is no reason to fail.
+fn print_line(out: &mut impl Write, text: &dyn Display) {
+    let _ = writeln!(out, "{text}");
+    let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot start")]
+    struct Outer(#[source] std::io::Error);
+
+    #[test]
+    fn an_error_is_told_with_its_cause() {
+        assert_eq!(chain(&Outer(std::io::Error::other("no memory"))), "cannot start: no memory");
+    }
+
+    #[test]
+    fn a_cause_that_was_told_already_is_not_repeated() {
+        assert_eq!(chain(&Outer(std::io::Error::other("cannot start"))), "cannot start");
+    }
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!(seconds(Duration::from_millis(340)), "0.3 s");
+        assert_eq!(seconds(Duration::from_secs(72)), "72 s");
+    }
+
+    #[test]
+    fn nothing_is_painted_off_a_terminal() {
+        let screen = Screen { format: Format::Text, colours: false, moving: false };
+        assert_eq!(screen.paint(Tone::Bad, "dead"), "dead");
+        let screen = Screen { colours: true, ..screen };
+        assert_eq!(screen.paint(Tone::Bad, "dead"), "\u{1b}[31mdead\u{1b}[0m");
+    }
+}

@@ -1,0 +1,154 @@
+//! One suite for both stores of contacts, and what only DynamoDB can do wrong.
+
+mod stub;
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
+use email_consumer::{Contact, Contacts, ContactsError, DisplayName, DynamoDbContacts, EmailAddress, MemoryContacts, Recipient};
+use serde_json::{Value, json};
+use stub::{Reply, Stub};
+
+fn table(stub: &Stub) -> DynamoDbContacts {
+    let config = Builder::default()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("eu-central-1"))
+        .credentials_provider(Credentials::new("AKID", "secret", None, None, "test"))
+        .endpoint_url(stub.url())
+        .retry_config(RetryConfig::disabled());
+    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts")
+}
+
+/// A table that holds these items by user id.
+async fn table_with(items: Value) -> Stub {
+    Stub::start(move |request| {
+        let item = items.get(request.body["Key"]["user_id"]["S"].as_str().unwrap());
+        Reply::Answer(200, "", item.map_or(json!({}), |item| json!({"Item": item})).to_string())
+    })
+    .await
+}
+
+async fn find(item: Value) -> Result<Option<Contact>, ContactsError> {
+    let stub = table_with(json!({"user-1": item})).await;
+    table(&stub).find("user-1").await
+}
+
+fn jane() -> Recipient {
+    Recipient {
+        address: EmailAddress::parse("jane@example.com").unwrap(),
+        display_name: Some(DisplayName::parse("Jane Doe").unwrap()),
+        locale: Some("de-AT".to_owned()),
+        variables: BTreeMap::from([("city".to_owned(), "Wien".to_owned()), ("points".to_owned(), "12.50".to_owned())]),
+    }
+}
+
+/// Both stores hold Jane with everything, Max with an address only, and somebody suppressed.
+async fn behaves_like_a_store_of_contacts(contacts: &dyn Contacts) {
+    assert_eq!(contacts.find("jane").await, Ok(Some(Contact::Reachable(jane()))));
+    let max = Recipient {
+        address: EmailAddress::parse("max@example.com").unwrap(),
+        display_name: None,
+        locale: None,
+        variables: BTreeMap::new(),
+    };
+    assert_eq!(contacts.find("max").await, Ok(Some(Contact::Reachable(max))));
+    assert_eq!(contacts.find("gone").await, Ok(Some(Contact::Suppressed)));
+    assert_eq!(contacts.find("nobody").await, Ok(None));
+    assert_eq!(contacts.find("Jane").await, Ok(None));
+}
+
+#[tokio::test]
+async fn dynamodb_is_a_store_of_contacts() {
+    let stub = table_with(json!({
+        "jane": {
+            "user_id": {"S": "jane"}, "email": {"S": "jane@example.com"}, "display_name": {"S": "Jane Doe"}, "locale": {"S": "de-AT"},
+            "suppressed": {"BOOL": false},
+            "variables": {"M": {"city": {"S": "Wien"}, "points": {"N": "12.50"}, "unset": {"NULL": true}}},
+        },
+        "max": {"user_id": {"S": "max"}, "email": {"S": "max@example.com"}, "display_name": {"S": " "}, "locale": {"NULL": true}},
+        "gone": {"user_id": {"S": "gone"}, "suppressed": {"BOOL": true}, "email": {"S": "erased"}},
+    }))
+    .await;
+    behaves_like_a_store_of_contacts(&table(&stub)).await;
+}
+
+#[tokio::test]
+async fn memory_is_a_store_of_contacts() {
+    let contacts = MemoryContacts::new();
+    contacts.put("jane", Contact::Reachable(jane()));
+    let max = EmailAddress::parse("max@example.com").unwrap();
+    let max = Recipient { address: max, display_name: None, locale: None, variables: BTreeMap::new() };
+    contacts.put("max", Contact::Reachable(max));
+    contacts.put("gone", Contact::Suppressed);
+    behaves_like_a_store_of_contacts(&contacts).await;
+
+    let failure = ContactsError::Unavailable { code: "contacts_throttled" };
+    contacts.fail_with(Some(failure.clone()));
+    assert_eq!(contacts.find("jane").await, Err(failure));
+}
+
+#[tokio::test]
+async fn a_lookup_is_one_consistent_read_of_what_is_needed() {
+    let stub = table_with(json!({})).await;
+    assert_eq!(table(&stub).find("user-1").await, Ok(None));
+    let requests = stub.requests();
+    assert_eq!(requests.len(), 1);
+    assert!(requests[0].head.contains("x-amz-target: dynamodb_20120810.getitem\r\n"), "{}", requests[0].head);
+    assert_eq!(
+        requests[0].body,
+        json!({
+            "TableName": "contacts",
+            "Key": {"user_id": {"S": "user-1"}},
+            "ConsistentRead": true,
+            "ProjectionExpression": "#key, #email, #name, #locale, #suppressed, #variables",
+            "ExpressionAttributeNames": {
+                "#key": "user_id", "#email": "email", "#name": "display_name", "#locale": "locale", "#suppressed": "suppressed",
+                "#variables": "variables",
+            },
+        })
+    );
+}
+
+#[tokio::test]
+async fn an_item_that_is_no_contact_names_the_attribute_and_not_its_value() {
+    let email = json!({"S": "jane@example.com"});
+    for (item, attribute) in [
+        (json!({"user_id": {"S": "user-1"}}), "email"),
+        (json!({"email": {"NULL": true}}), "email"),
+        (json!({"email": {"N": "1"}}), "email"),
+        (json!({"email": {"S": "jane@@example.com"}}), "email"),
+        (json!({"email": {"S": "jane@example.com\r\nBcc: jane@example.org"}}), "email"),
+        (json!({"email": email, "display_name": {"S": "jane\ndoe"}}), "display_name"),
+        (json!({"email": email, "display_name": {"L": []}}), "display_name"),
+        (json!({"email": email, "locale": {"BOOL": true}}), "locale"),
+        (json!({"email": email, "suppressed": {"S": "true"}}), "suppressed"),
+        (json!({"email": email, "variables": {"L": [{"S": "jane"}]}}), "variables"),
+        (json!({"email": email, "variables": {"M": {"city": {"M": {"jane": {"S": "jane"}}}}}}), "variables.city"),
+        (json!({"email": email, "variables": {"M": {"jane@example.com": {"BOOL": true}}}}), "variables"),
+    ] {
+        let error = find(item.clone()).await.unwrap_err();
+        assert_eq!(error.code(), "contact_malformed");
+        assert!(error.to_string().contains(&format!("{attribute:?}")), "{error}");
+        assert!(!format!("{error} {error:?}").contains("jane"), "{error}");
+        assert!(!format!("{error} {error:?}").contains("doe"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_read_is_a_reason_to_try_again() {
+    for (reply, code) in [
+        (Reply::Answer(400, "", error("ProvisionedThroughputExceededException")), "contacts_throttled"),
+        (Reply::Answer(400, "", error("ThrottlingException")), "contacts_throttled"),
+        (Reply::Answer(400, "", error("ResourceNotFoundException")), "contacts_table_not_found"),
+        (Reply::Answer(400, "", error("AccessDeniedException")), "contacts_access_denied"),
+        (Reply::Answer(500, "", error("InternalServerError")), "contacts_unavailable"),
+        (Reply::Close, "contacts_unavailable"),
+    ] {
+        let stub = Stub::start(move |_| reply.clone()).await;
+        assert_eq!(table(&stub).find("user-1").await, Err(ContactsError::Unavailable { code }));
+    }
+}
+
+fn error(name: &str) -> String {
+    json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{name}"), "message": "jane@example.com"}).to_string()
+}

@@ -1,0 +1,166 @@
+//! Queues and their dead-letter queues.
+
+use super::stack::{Resource, Stack, listed, logical_id};
+
+/// SQS keeps a message for 14 days at most.
+const LONGEST_RETENTION_SECONDS: u64 = 14 * 24 * 3600;
+
+/// A record outlives the last copy of its message by this much.
+const RECORD_MARGIN_SECONDS: u64 = 2 * 24 * 3600;
+
+/// Lambda asks for six function timeouts, so that a batch that is throttled can be tried again within them
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>).
+const VISIBILITY_FACTOR: u64 = 6;
+
+/// With fewer receives, throttling alone moves messages to the dead-letter queue (same page).
+const LEAST_RECEIVES: u64 = 5;
+
+/// Every queue's visibility timeout is at least six function timeouts and the batching window.
+#[must_use]
+pub fn visibility_covers_the_function(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for consumer in stack.consumers() {
+        let queue = consumer.queue.name;
+        let window = consumer.mapping.number("/MaximumBatchingWindowInSeconds").unwrap_or(0);
+        // Lambda's and SQS's own defaults where nothing is said.
+        let timeout = consumer.function.number("/Timeout").unwrap_or(3);
+        let visibility = consumer.queue.number("/VisibilityTimeout").unwrap_or(30);
+        let least = VISIBILITY_FACTOR * timeout + window;
+        if visibility < least {
+            violations.push(format!("{queue}: a visibility timeout of {visibility} s is less than 6 × {timeout} s + {window} s"));
+        }
+    }
+    violations
+}
+
+/// Every consumer's queue gives at least five receives, and the function knows how many.
+#[must_use]
+pub fn receive_limits_agree(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for consumer in stack.consumers() {
+        let queue = consumer.queue.name;
+        let Some(receives) = consumer.queue.number("/RedrivePolicy/maxReceiveCount") else {
+            violations.push(format!("{queue}: no redrive policy"));
+            continue;
+        };
+        if receives < LEAST_RECEIVES {
+            violations.push(format!("{queue}: {receives} receives are fewer than {LEAST_RECEIVES}"));
+        }
+        let known = super::stack::number(consumer.function.environment("IKKAI_MAX_RECEIVE_COUNT"));
+        if known != Some(receives) {
+            violations.push(format!("{queue}: {receives} receives, but {} is told {known:?}", consumer.function.name));
+        }
+    }
+    violations
+}
+
+/// Every dead-letter queue keeps messages for 14 days, longer than its source, is of the same type, accepts that source alone and has no redrive
+/// policy itself.
+#[must_use]
+pub fn dead_letter_queues_suit_their_sources(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for source in stack.of_type("AWS::SQS::Queue") {
+        let reference = source.at("/RedrivePolicy/deadLetterTargetArn");
+        if reference.is_null() {
+            continue;
+        }
+        let Some(dead) = stack.target(reference).filter(|queue| queue.is("AWS::SQS::Queue")) else {
+            violations.push(format!("{}: its dead-letter queue is not in this stack", source.name));
+            continue;
+        };
+        let mut violate = |text: String| violations.push(format!("{}: {text}", dead.name));
+        let (kept, source_keeps) = (retention(&dead), retention(&source));
+        if kept != LONGEST_RETENTION_SECONDS {
+            violate(format!("keeps messages for {kept} s instead of 14 days"));
+        }
+        if kept <= source_keeps {
+            violate(format!("keeps messages for {kept} s, its source for {source_keeps} s"));
+        }
+        if dead.is_true("/FifoQueue") != source.is_true("/FifoQueue") {
+            violate("is of another type than its source".to_owned());
+        }
+        if dead.at("/MaximumMessageSize") != source.at("/MaximumMessageSize") {
+            violate("takes other message sizes than its source".to_owned());
+        }
+        if !dead.at("/RedrivePolicy").is_null() {
+            violate("has a redrive policy itself".to_owned());
+        }
+        if !accepts_only(&dead, &source) {
+            violate(format!("does not accept {} alone", source.name));
+        }
+    }
+    violations
+}
+
+/// Succeeded records outlive every copy of their message: queue and dead-letter queue and a margin.
+#[must_use]
+pub fn records_outlive_messages(stack: &Stack) -> Vec<String> {
+    let queues = stack.of_type("AWS::SQS::Queue").filter(|queue| !queue.at("/RedrivePolicy").is_null());
+    let longest = queues.map(|queue| retention(&queue)).max().unwrap_or(0);
+    let least = longest + LONGEST_RETENTION_SECONDS + RECORD_MARGIN_SECONDS;
+    stack
+        .of_type("AWS::Lambda::Function")
+        .filter_map(|function| {
+            let kept = super::stack::number(function.environment("IKKAI_RECORD_RETENTION_SECONDS"));
+            (kept < Some(least))
+                .then(|| format!("{}: records are kept for {kept:?} s, messages for up to {least} s", function.name))
+        })
+        .collect()
+}
+
+/// Every queue is encrypted.
+#[must_use]
+pub fn queues_are_encrypted(stack: &Stack) -> Vec<String> {
+    stack
+        .of_type("AWS::SQS::Queue")
+        .filter(|queue| !queue.is_true("/SqsManagedSseEnabled") && queue.at("/KmsMasterKeyId").is_null())
+        .map(|queue| format!("{}: not encrypted", queue.name))
+        .collect()
+}
+
+/// Every queue refuses requests without TLS, and no queue policy lets everybody in.
+#[must_use]
+pub fn queues_demand_tls(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    let policies: Vec<Resource<'_>> = stack.of_type("AWS::SQS::QueuePolicy").collect();
+    for queue in stack.of_type("AWS::SQS::Queue") {
+        let covered = policies.iter().any(|policy| {
+            listed(policy.at("/Queues")).into_iter().any(|reference| logical_id(reference) == Some(queue.name))
+                && listed(policy.at("/PolicyDocument/Statement")).into_iter().any(|statement| {
+                    statement["Effect"] == "Deny"
+                        && (statement["Principal"] == "*" || statement["Principal"]["AWS"] == "*")
+                        && listed(&statement["Action"]).into_iter().any(|action| action == "sqs:*")
+                        && listed(&statement["Resource"]).into_iter().any(|resource| logical_id(resource) == Some(queue.name))
+                        && statement["Condition"]["Bool"]["aws:SecureTransport"] == "false"
+                        // Another condition beside it would narrow the refusal.
+                        && statement["Condition"].as_object().is_some_and(|condition| condition.len() == 1)
+                })
+        });
+        if !covered {
+            violations.push(format!("{}: takes requests without TLS", queue.name));
+        }
+    }
+    for policy in &policies {
+        for statement in listed(policy.at("/PolicyDocument/Statement")) {
+            if statement["Effect"] != "Deny" && (statement["Principal"] == "*" || statement["Principal"]["AWS"] == "*") {
+                violations.push(format!("{}: lets everybody in", policy.name));
+            }
+        }
+    }
+    violations
+}
+
+fn retention(queue: &Resource<'_>) -> u64 {
+    // SQS's default is four days.
+    queue.number("/MessageRetentionPeriod").unwrap_or(4 * 24 * 3600)
+}
+
+/// Compared by name, because the two queues cannot refer to each other in a circle.
+fn accepts_only(dead: &Resource<'_>, source: &Resource<'_>) -> bool {
+    let sources = listed(dead.at("/RedriveAllowPolicy/sourceQueueArns"));
+    let name = source.at("/QueueName").as_str().unwrap_or_default();
+    let is_source = |arn: &str| arn.starts_with("arn:aws:sqs:") && arn.rsplit(':').next() == Some(name);
+    dead.at("/RedriveAllowPolicy/redrivePermission") == "byQueue"
+        && sources.len() == 1
+        && sources.iter().all(|arn| arn.as_str().is_some_and(is_source))
+}
