@@ -1,0 +1,176 @@
+//! The results on the screen.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::cost::CostLine;
+use super::report::{BATCH, JobReport, NormalJobReport, Report};
+use crate::screen::{Screen, Tone};
+
+/// Prints everything but the verdict.
+pub(super) fn print(screen: &Screen, report: &Report, width: Option<u16>) {
+    screen.line("");
+    jobs(screen, &report.jobs, width);
+    screen.line("");
+    calls(screen, report, width);
+    if let Some(normal) = &report.normal_job {
+        screen.line("");
+        price(screen, normal, width);
+    }
+    let broken = report.broken();
+    if !broken.is_empty() {
+        screen.line("");
+        screen.line("what was promised and not found:");
+        for (job, finding) in broken {
+            let promise = format!("{job}: {}", finding.promise);
+            screen.line(format!("  {} {promise}; found {}", screen.paint(Tone::Bad, "✗"), finding.found));
+        }
+    }
+}
+
+/// Prints the verdict.
+pub(super) fn verdict(screen: &Screen, report: &Report) {
+    let mails: u64 = report.jobs.iter().map(|job| job.effects).sum();
+    let dead: usize = report.dlq.values().sum();
+    let counts = format!(
+        "{} jobs, {mails} mails, {dead} messages in dead-letter queues; {} promises checked",
+        report.jobs.len(),
+        report.checked()
+    );
+    let (tone, word) = if report.ok { (Tone::Good, "passed") } else { (Tone::Bad, "FAILED") };
+    let broken = report.broken().len();
+    let rest = if report.ok { "all kept".to_owned() } else { format!("{broken} broken") };
+    screen.line("");
+    screen.line(format!("{}: {counts}, {rest} ({:.0} s)", screen.paint(tone, word), report.elapsed_seconds));
+}
+
+fn jobs(screen: &Screen, jobs: &[JobReport], width: Option<u16>) {
+    let mut table = table(&["", "job", "status", "attempts", "mails", "time", "reason"], width);
+    align_right(&mut table, &[3, 4, 5]);
+    for job in jobs {
+        let mark = if job.ok { "✓" } else { "✗" };
+        table.add_row([
+            mark.to_owned(),
+            job.name.to_owned(),
+            job.status.to_owned(),
+            job.attempts.to_string(),
+            job.effects.to_string(),
+            format!("{:.1} s", job.seconds),
+            job.reason.clone().unwrap_or_default(),
+        ]);
+    }
+    for line in table.lines() {
+        // Coloured afterwards: a colour's code would count as width.
+        let line = line.replace('✓', &screen.paint(Tone::Good, "✓")).replace('✗', &screen.paint(Tone::Bad, "✗"));
+        screen.line(line.trim_end());
+    }
+}
+
+fn calls(screen: &Screen, report: &Report, width: Option<u16>) {
+    let of_normal = report.normal_job.as_ref().map(|normal| &normal.measured);
+    let mut table = table(&["calls of the functions", "in all", "bytes out", "bytes in", "a normal job"], width);
+    align_right(&mut table, &[1, 2, 3, 4]);
+    for (operation, totals) in &report.calls {
+        let normal = of_normal.and_then(|normal| normal.calls.get(operation));
+        table.add_row([
+            operation.clone(),
+            totals.calls.to_string(),
+            totals.request_bytes.to_string(),
+            totals.response_bytes.to_string(),
+            normal.map(ToString::to_string).unwrap_or_default(),
+        ]);
+    }
+    print_plainly(screen, &table);
+}
+
+fn price(screen: &Screen, normal: &NormalJobReport, width: Option<u16>) {
+    let mut table = table(&["a million normal jobs", "units a job", "$ per million", "$", "price as of"], width);
+    align_right(&mut table, &[1, 2, 3]);
+    for line in &normal.bill {
+        table.add_row([
+            line.price.unit.to_owned(),
+            units(line),
+            dollars(line.price.dollars_per_million),
+            format!("{:.2}", line.dollars_per_million_jobs),
+            format!("{}, {}", line.price.as_of, line.price.source),
+        ]);
+    }
+    let total = format!("{:.2}", normal.dollars_per_million_jobs);
+    table.add_row(["each alone in its batch".to_owned(), String::new(), String::new(), total, String::new()]);
+    let in_batches = format!("{:.2}", normal.dollars_per_million_jobs_in_batches);
+    table.add_row([format!("in batches of {BATCH}"), String::new(), String::new(), in_batches, String::new()]);
+    print_plainly(screen, &table);
+    for line in [
+        format!("List prices in {}, without free tiers. Of the SQS requests, receiving and deleting are Lambda's own and", normal.region),
+        "reckoned, not counted; its time is measured on this machine between first and last call. Not in it: logs, storage, idle polling.".to_owned(),
+    ] {
+        screen.line(screen.paint(Tone::Faint, line));
+    }
+}
+
+fn table(header: &[&str], width: Option<u16>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    match width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    table
+}
+
+fn align_right(table: &mut Table, columns: &[usize]) {
+    for column in columns {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn print_plainly(screen: &Screen, table: &Table) {
+    for line in table.lines() {
+        screen.line(line.trim_end());
+    }
+}
+
+/// Whole units without decimals, parts of them with as many as they need.
+fn units(line: &CostLine) -> String {
+    let units = line.units_per_job;
+    if units.fract() == 0.0 { format!("{units:.0}") } else { format!("{units:.4}") }
+}
+
+/// `0.625`, `0.40`: at least two decimals, and no more than there are.
+fn dollars(price: f64) -> String {
+    let exact = format!("{price:.4}");
+    let short = exact.trim_end_matches('0');
+    let decimals = short.len() - short.find('.').map_or(short.len(), |point| point + 1);
+    format!("{price:.*}", decimals.max(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::cost::{Usage, bill};
+
+    #[test]
+    fn prices_show_all_their_decimals_and_at_least_cents() {
+        assert_eq!(
+            ["0.625", "0.40", "13.3334", "100.00"],
+            [0.625, 0.4, 13.3334, 100.0].map(dollars).each_ref().map(String::as_str)
+        );
+    }
+
+    #[test]
+    fn units_are_whole_where_they_can_be() {
+        let bill = bill(&Usage { writes: 4, producer_ms: 5.0, memory_mb: [256, 256], ..Usage::default() }, 1);
+        assert_eq!((units(&bill[0]), units(&bill[4])), ("4".to_owned(), "0.0013".to_owned()));
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_a_narrower_table() {
+        let mut narrow = table(&["job", "reason"], Some(30));
+        narrow.add_row(["killed after its mail", "lease_ended_after_effect_began"]);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 30));
+        let mut wide = table(&["job", "reason"], None);
+        wide.add_row(["killed after its mail", "lease_ended_after_effect_began"]);
+        assert!(wide.lines().any(|line| line.contains("lease_ended_after_effect_began")));
+    }
+}
