@@ -100,6 +100,7 @@ impl<'a> Job<'a> {
 
     /// Posts it and makes sure that it was accepted under the id that it was known to get.
     pub(super) async fn post(&self, user: &str) -> Result<(), Missed> {
+        self.line.note("POST /v1/jobs");
         let (status, body) = self.post_once(user).await?;
         if status == 202 && body["jobId"] == self.job_id.as_str() {
             return Ok(());
@@ -109,7 +110,6 @@ impl<'a> Job<'a> {
 
     /// Posts it, whatever comes of that.
     pub(super) async fn post_once(&self, user: &str) -> Result<(u16, Value), Missed> {
-        self.line.note("POST /v1/jobs");
         let answer = self.stage.api(self.stack)?.post_job(&self.key, &welcome(user, &self.key)).await;
         let answer = answer.map_err(|error| Missed { what: "the API answers".into(), found: error.to_string() })?;
         Ok((answer.status().as_u16(), serde_json::from_slice(answer.body()).unwrap_or_default()))

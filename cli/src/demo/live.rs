@@ -78,28 +78,28 @@ struct Shown {
 impl Line {
     /// The record changed.
     pub(super) fn record(&self, record: &JobRecord) {
-        self.change(|shown| {
-            // What was said about the state before is no longer true.
-            if shown.status != Some(record.status) {
-                shown.note.clear();
-            }
-            shown.status = Some(record.status);
-            shown.attempts = record.attempts;
-        });
+        self.change(
+            |shown| {
+                shown.status = Some(record.status);
+                shown.attempts = record.attempts;
+            },
+            Shown::state,
+        );
     }
 
     /// Something happens to the job that its record does not tell.
     pub(super) fn note(&self, note: &str) {
-        self.change(|shown| note.clone_into(&mut shown.note));
+        self.change(|shown| note.clone_into(&mut shown.note), |shown| shown.note.clone());
     }
 
-    fn change(&self, change: impl FnOnce(&mut Shown)) {
+    /// Off a terminal only what changed is told.
+    fn change(&self, change: impl FnOnce(&mut Shown), news: impl FnOnce(&Shown) -> String) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let before = shown.clone();
         change(&mut shown);
         match &self.bar {
             Some(bar) => bar.set_message(self.moving(&shown)),
-            None if *shown != before => self.plain(&plain_words(&shown)),
+            None if *shown != before => self.plain(&news(&shown)),
             None => {}
         }
     }
@@ -112,7 +112,11 @@ impl Line {
                 let status = status.map_or("", Status::as_str);
                 let mark = self.paint(tone, mark);
                 bar.set_style(style("{wide_msg}"));
-                bar.finish_with_message(format!("{mark} {:<NAME_WIDTH$}  {status:<STATUS_WIDTH$}  {story}", self.name));
+                let time = seconds(self.elapsed());
+                bar.finish_with_message(format!(
+                    "{mark} {:<NAME_WIDTH$}  {status:<STATUS_WIDTH$}  {time:>6}  {story}",
+                    self.name
+                ));
             }
             None => self.plain(&format!("{mark} {story}")),
         }
@@ -121,8 +125,8 @@ impl Line {
     fn moving(&self, shown: &Shown) -> String {
         let status = shown.status.map_or("", Status::as_str);
         let status = self.paint(Tone::Open, format!("{status:<STATUS_WIDTH$}"));
-        let attempt = if shown.attempts == 0 { String::new() } else { format!("attempt {}  ", shown.attempts) };
-        format!("{:<NAME_WIDTH$}  {status}  {attempt}{}", self.name, shown.note)
+        let attempt = if shown.attempts > 1 { format!("attempt {}: ", shown.attempts) } else { String::new() };
+        format!("{:<NAME_WIDTH$}  {status}  {:>6}  {attempt}{}", self.name, "", shown.note)
     }
 
     fn plain(&self, words: &str) {
@@ -139,18 +143,11 @@ impl Line {
     }
 }
 
-fn plain_words(shown: &Shown) -> String {
-    let mut words = Vec::new();
-    if let Some(status) = shown.status {
-        words.push(status.as_str().to_owned());
+impl Shown {
+    fn state(&self) -> String {
+        let status = self.status.map_or("", Status::as_str);
+        if self.attempts == 0 { status.to_owned() } else { format!("{status}, attempt {}", self.attempts) }
     }
-    if shown.attempts > 0 {
-        words.push(format!("attempt {}", shown.attempts));
-    }
-    if !shown.note.is_empty() {
-        words.push(shown.note.clone());
-    }
-    words.join(", ")
 }
 
 #[cfg(test)]
@@ -158,11 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_in_a_log_says_state_attempt_and_what_happens() {
-        let mut shown = Shown { note: "POST".into(), ..Shown::default() };
-        assert_eq!(plain_words(&shown), "POST");
-        shown = Shown { status: Some(Status::RetryScheduled), attempts: 1, note: "due in 1.2 s".into() };
-        assert_eq!(plain_words(&shown), "retry_scheduled, attempt 1, due in 1.2 s");
+    fn a_line_in_a_log_says_state_and_attempt() {
+        let mut shown = Shown { status: Some(Status::Accepted), ..Shown::default() };
+        assert_eq!(shown.state(), "accepted");
+        shown = Shown { status: Some(Status::RetryScheduled), attempts: 1, ..shown };
+        assert_eq!(shown.state(), "retry_scheduled, attempt 1");
     }
 
     #[test]

@@ -128,6 +128,7 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
     screen.note("Ikkai: jobs go in once, are worked on once, and what fails is kept, explained and can be put back.");
     screen.note("A complete AWS is started on this machine; nothing leaves it. The first run builds, which takes minutes.");
     screen.note("");
+    let began = Instant::now();
     let (aws, stacks) = set_up(screen).await?;
     let live = Live::new(*screen);
     let stage = Stage { aws: &aws, stacks: &stacks, live, observer: Observer::default() };
@@ -138,7 +139,7 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
     screen.note("the functions are the ones that would be deployed.");
     screen.note("");
 
-    let mut report = Report { engine, ..Report::default() };
+    let mut report = Report { engine, set_up_seconds: rounded(began.elapsed()), ..Report::default() };
     for section in arguments.sections() {
         match section {
             Section::Main => tokio::select! {

@@ -25,6 +25,8 @@ pub(super) struct Report {
     pub(super) engine: String,
     /// From the command's beginning to the end of the last check.
     pub(super) elapsed_seconds: f64,
+    /// The part of it that went by before the first job.
+    pub(super) set_up_seconds: f64,
     /// The jobs, in the order of the scenes.
     pub(super) jobs: Vec<JobReport>,
     /// Visible messages of each dead-letter queue.

@@ -1,6 +1,8 @@
 //! The results on the screen.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::collections::BTreeSet;
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::cost::CostLine;
 use super::report::{BATCH, JobReport, NormalJobReport, Report};
@@ -40,7 +42,8 @@ pub(super) fn verdict(screen: &Screen, report: &Report) {
     let broken = report.broken().len();
     let rest = if report.ok { "all kept".to_owned() } else { format!("{broken} broken") };
     screen.line("");
-    screen.line(format!("{}: {counts}, {rest} ({:.0} s)", screen.paint(tone, word), report.elapsed_seconds));
+    screen.line(format!("{}: {counts}, {rest}", screen.paint(tone, word)));
+    screen.line(format!("{:.0} s, of which {:.0} s to set up", report.elapsed_seconds, report.set_up_seconds));
 }
 
 fn jobs(screen: &Screen, jobs: &[JobReport], width: Option<u16>) {
@@ -67,15 +70,15 @@ fn jobs(screen: &Screen, jobs: &[JobReport], width: Option<u16>) {
 
 fn calls(screen: &Screen, report: &Report, width: Option<u16>) {
     let of_normal = report.normal_job.as_ref().map(|normal| &normal.measured);
-    let mut table = table(&["calls of the functions", "in all", "bytes out", "bytes in", "a normal job"], width);
+    let mut table = table(&["calls of the functions", "calls", "request bytes", "response bytes", "a normal job"], width);
     align_right(&mut table, &[1, 2, 3, 4]);
     for (operation, totals) in &report.calls {
         let normal = of_normal.and_then(|normal| normal.calls.get(operation));
         table.add_row([
             operation.clone(),
             totals.calls.to_string(),
-            totals.request_bytes.to_string(),
-            totals.response_bytes.to_string(),
+            grouped(totals.request_bytes),
+            grouped(totals.response_bytes),
             normal.map(ToString::to_string).unwrap_or_default(),
         ]);
     }
@@ -83,33 +86,45 @@ fn calls(screen: &Screen, report: &Report, width: Option<u16>) {
 }
 
 fn price(screen: &Screen, normal: &NormalJobReport, width: Option<u16>) {
-    let mut table = table(&["a million normal jobs", "units a job", "$ per million", "$", "price as of"], width);
+    let mut table = table(&["a million normal jobs", "units a job", "$ a million", "$", "price of"], width);
     align_right(&mut table, &[1, 2, 3]);
     for line in &normal.bill {
         table.add_row([
             line.price.unit.to_owned(),
             units(line),
             dollars(line.price.dollars_per_million),
-            format!("{:.2}", line.dollars_per_million_jobs),
-            format!("{}, {}", line.price.as_of, line.price.source),
+            format!("{:.3}", line.dollars_per_million_jobs),
+            line.price.as_of.to_owned(),
         ]);
     }
-    let total = format!("{:.2}", normal.dollars_per_million_jobs);
-    table.add_row(["each alone in its batch".to_owned(), String::new(), String::new(), total, String::new()]);
-    let in_batches = format!("{:.2}", normal.dollars_per_million_jobs_in_batches);
-    table.add_row([format!("in batches of {BATCH}"), String::new(), String::new(), in_batches, String::new()]);
-    print_plainly(screen, &table);
-    for line in [
-        format!("List prices in {}, without free tiers. Of the SQS requests, receiving and deleting are Lambda's own and", normal.region),
-        "reckoned, not counted; its time is measured on this machine between first and last call. Not in it: logs, storage, idle polling.".to_owned(),
+    let batches = format!("in all, in batches of {BATCH}");
+    for (what, sum) in [
+        ("in all, each job alone in its batch", normal.dollars_per_million_jobs),
+        (&batches, normal.dollars_per_million_jobs_in_batches),
     ] {
-        screen.line(screen.paint(Tone::Faint, line));
+        table.add_row([what.to_owned(), String::new(), String::new(), format!("{sum:.3}"), String::new()]);
+    }
+    print_plainly(screen, &table);
+    let sources: BTreeSet<&str> = normal.bill.iter().map(|line| line.price.source).collect();
+    for note in [
+        format!("List prices in {}, without free tiers: {}", normal.region, Vec::from_iter(sources).join(", ")),
+        "Receiving and deleting are done by Lambda and reckoned, two of the SQS requests; everything else is counted. Lambda's"
+            .to_owned(),
+        "time is this machine's, between a function's first and last call. Not in it: logs, storage, idle polling.".to_owned(),
+    ] {
+        screen.line(screen.paint(Tone::Faint, note));
     }
 }
 
+/// A line above, below, and under the header.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
 fn table(header: &[&str], width: Option<u16>) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    table.load_style(STYLE).set_header(header.to_vec());
     match width {
         Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
         None => table.set_content_arrangement(ContentArrangement::Disabled),
@@ -129,6 +144,15 @@ fn print_plainly(screen: &Screen, table: &Table) {
     for line in table.lines() {
         screen.line(line.trim_end());
     }
+}
+
+/// `12 345 678`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let (head, rest) = digits.split_at(digits.len() % 3);
+    let mut groups: Vec<&str> = Some(head).filter(|head| !head.is_empty()).into_iter().collect();
+    groups.extend(rest.as_bytes().chunks(3).filter_map(|group| std::str::from_utf8(group).ok()));
+    groups.join(" ")
 }
 
 /// Whole units without decimals, parts of them with as many as they need.
@@ -156,6 +180,11 @@ mod tests {
             ["0.625", "0.40", "13.3334", "100.00"],
             [0.625, 0.4, 13.3334, 100.0].map(dollars).each_ref().map(String::as_str)
         );
+    }
+
+    #[test]
+    fn long_numbers_are_grouped_by_threes() {
+        assert_eq!([0, 12, 123, 1234, 1_234_567].map(grouped), ["0", "12", "123", "1 234", "1 234 567"]);
     }
 
     #[test]

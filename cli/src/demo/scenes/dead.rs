@@ -8,7 +8,7 @@ use crate::demo::job::{Job, JobOutcome, Promise};
 use crate::demo::stage::{Stage, email_type};
 
 /// A text that is in the broken body and must not get into its reason.
-const MARK: &str = "half-a-message";
+const MARK: &str = "nobody-in-particular";
 
 /// A user that is not there is a permanent error: one attempt, no mail, the dead-letter queue.
 pub(in crate::demo) async fn an_unknown_user(stage: &Stage<'_>) -> JobOutcome {
@@ -27,7 +27,7 @@ pub(in crate::demo) async fn an_unknown_user(stage: &Stage<'_>) -> JobOutcome {
 /// A message that is no job is recorded under its own id.
 pub(in crate::demo) async fn a_broken_body(stage: &Stage<'_>) -> JobOutcome {
     let stack = &stage.stacks.main;
-    let body = format!(r#"{{"type":"email.send","{MARK}":"#);
+    let body = format!(r#"{{"type":"email.send","payload":{{"userId":"{MARK}""#);
     let message_id = match stage.send_directly(stack, &body).await {
         Ok(message_id) => message_id,
         Err(missed) => {

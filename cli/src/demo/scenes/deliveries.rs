@@ -14,6 +14,7 @@ pub(in crate::demo) async fn the_same_post_five_times(stage: &Stage<'_>) -> JobO
     let job = Job::new(stage, &stage.stacks.main, "same POST five times");
     job.play(Promise::mailed_once("grace@example.com"), async |job, findings| {
         let before = stage.aws.proxy().calls();
+        job.line.note("POST /v1/jobs, five times at once");
         let post = || job.post_once("user-2");
         let (a, b, c, d, e) = tokio::join!(post(), post(), post(), post(), post());
         let answers = [a?, b?, c?, d?, e?];

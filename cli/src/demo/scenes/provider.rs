@@ -61,7 +61,7 @@ pub(in crate::demo) async fn a_provider_that_is_down(stage: &Stage<'_>) -> JobOu
         let watching = async {
             for deferral in 1..=DEFERRALS {
                 down.arrived_times(deferral).await;
-                job.line.note(&format!("503 for the {deferral}. time, put off"));
+                job.line.note(&format!("the provider answered 503 ({deferral} of {DEFERRALS}); put off"));
             }
         };
         let (_, ended) = tokio::join!(in_time("the provider is asked again and again", watching), job.ended());
