@@ -160,4 +160,43 @@ mod tests {
         let nested = HashMap::from([("m".to_owned(), AttributeValue::M(item))]);
         assert_eq!(item_bytes(&nested), 1 + 3 + 14 + 3);
     }
+
+    fn call(sequence: u64, operation: &str, target: Option<&str>, job: Option<&str>) -> Call {
+        Call {
+            sequence,
+            // Each call begins 10 ms after the one before it, and takes 5 ms.
+            at: std::time::UNIX_EPOCH + Duration::from_millis(10 * sequence),
+            connection: 0,
+            operation: operation.to_owned(),
+            target: target.map(str::to_owned),
+            job_ids: job.map(str::to_owned).into_iter().collect(),
+            request_bytes: 100 + sequence,
+            ending: Ending::Forwarded(200),
+            elapsed: Some(Duration::from_millis(5)),
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_job_are_told_from_those_that_start_workers() {
+        let job = "email.send-1";
+        let mut calls = vec![
+            call(0, "dynamodb.DescribeEndpoints", None, None),
+            call(1, "dynamodb.PutItem", Some("jobs"), Some(job)),
+            call(2, "sqs.SendMessage", Some("email"), Some(job)),
+            call(3, "sqs.GetQueueUrl", Some("email"), None),
+            call(4, "dynamodb.UpdateItem", Some("jobs"), Some(job)),
+            call(5, "sqs.ChangeMessageVisibilityBatch", Some("email"), None),
+            call(6, "dynamodb.GetItem", Some("contacts"), None),
+            call(7, "ses.SendEmail", None, Some("email_send-1")),
+            call(8, "dynamodb.UpdateItem", Some("jobs"), Some(job)),
+        ];
+        calls.push(Call { ending: Ending::Refused(503), ..call(9, "ses.SendEmail", None, Some("email_send-1")) });
+        let own: Vec<&Call> = calls.iter().filter(|call| is_own(call, job, "email", "contacts")).collect();
+        assert_eq!(own.len(), 8);
+        let usage = count(&own, "contacts");
+        assert_eq!((usage.writes, usage.reads, usage.sends, usage.visibility_calls), (3, 1, 1, 1));
+        assert_eq!((usage.mails, usage.send_bytes), (1, 102), "a refused mail is none");
+        assert_eq!((usage.producer_ms, usage.consumer_ms), (15.0, 55.0));
+        assert_eq!(by_operation(&own)["dynamodb.UpdateItem"], 2);
+    }
 }

@@ -1,7 +1,7 @@
 //! `cargo demo`: plays what happens to jobs on a complete AWS on this machine, and checks what came of it.
 //!
 //! Every promise is compared with something measured: the job's record, the proxy's journal of all calls, the provider's mailbox, the
-//! dead-letter queues. From the top: [`run`] starts the environment, [`scenes`] play, [`report`] and [`tables`] tell.
+//! dead-letter queues. From the top: [`run`] starts the environment, `scenes` play, `report` and `tables` tell.
 
 mod arguments;
 mod calls;
