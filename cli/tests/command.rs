@@ -217,7 +217,12 @@ fn a_taken_port_is_named_and_nothing_stays() {
 fn up_serves_jobs_until_down_and_leaves_nothing_running() {
     let checkout = TestCheckout::ready("up");
     let up = checkout.up(&[]).done();
-    assert!(up.err().contains("starting the engine: done") && up.out().contains("ikkai send"), "{} {}", up.err(), up.out());
+    assert!(
+        up.err().contains("starting the engine: done") && up.out().contains("send --type email.send"),
+        "{} {}",
+        up.err(),
+        up.out()
+    );
     assert!(!up.err().contains('\u{1b}') && !up.out().contains('\u{1b}'), "colours and movement only on a terminal");
     let status = checkout.run(&["local", "status", "--output", "json"]).done().json();
     assert_eq!(status["state"], "running");

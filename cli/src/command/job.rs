@@ -14,6 +14,23 @@ use crate::screen::{Format, Screen, Tone};
 /// How often a watched job is asked for.
 const EVERY: Duration = Duration::from_millis(500);
 
+/// The order in which the members of a job are shown.
+const ORDER: [&str; 13] = [
+    "jobId",
+    "status",
+    "reason",
+    "result",
+    "attempts",
+    "generation",
+    "nextAttemptAt",
+    "type",
+    "schemaVersion",
+    "businessId",
+    "accountId",
+    "createdAt",
+    "updatedAt",
+];
+
 /// Jobs.
 #[derive(Debug, Subcommand)]
 pub(super) enum Job {
@@ -98,7 +115,11 @@ fn show(screen: &Screen, job: &Value) {
         screen.json(job);
         return;
     }
-    let rows = job.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+    let members = job.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let mut members: Vec<_> = members.collect();
+    // What one looks for first comes first; what is unknown here comes last.
+    members.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
+    let rows = members.into_iter().map(|(name, value)| {
         let value = match value {
             Value::Object(reason) if name == "reason" => words(reason),
             Value::String(text) if name == "status" => screen.paint(tone(text), text),

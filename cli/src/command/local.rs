@@ -178,11 +178,13 @@ fn show_new(screen: &Screen, running: &Running) -> Result<ExitCode, Failure> {
     screen.line(format!("AWS    http://{}", running.engine));
     screen.line(format!("API    {}", running.api));
     screen.line("");
-    screen.line("post a job     ikkai send --type email.send --key welcome-1 --payload \\");
+    // In a checkout the command is an alias of cargo.
+    let ikkai = if std::env::var_os("CARGO").is_some() { "cargo ikkai" } else { "ikkai" };
+    screen.line(format!("post a job     {ikkai} send --type email.send --key welcome-1 --payload \\"));
     screen.line(r#"                 '{"deliveryId":"mail-1","templateId":"welcome","userId":"user-42"}'"#);
-    screen.line("look at it     ikkai job show <job id> --watch");
-    screen.line("see the logs   ikkai local logs --follow");
-    screen.line("end it         ikkai local down");
+    screen.line(format!("look at it     {ikkai} job show <job id> --watch"));
+    screen.line(format!("see the logs   {ikkai} local logs --follow"));
+    screen.line(format!("end it         {ikkai} local down"));
     Ok(ExitCode::SUCCESS)
 }
 

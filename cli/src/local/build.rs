@@ -172,6 +172,9 @@ fn build(checkout: &Checkout, packages: &[&str], step: &Step<'_>) -> Result<BTre
     let cargo = PathBuf::from(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     let mut command = Command::new(&cargo);
     command.args(["build", "--profile", PROFILE, "--message-format", "json-render-diagnostics", "--features", FEATURES]);
+    // This package is named too, though none of it is built here: cargo unites the features of the packages that it is given, and
+    // with the same features as in this program's own build every dependency is compiled once and not twice.
+    command.args(["--package", env!("CARGO_PKG_NAME")]);
     for name in packages {
         command.args(["--package", name, "--bin", name]);
     }

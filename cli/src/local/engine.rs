@@ -112,7 +112,7 @@ impl Engine {
                 Ok(()) => return Ok(engine),
                 // Between choosing a free port and listening on it, somebody else can take it.
                 Err(EngineError::Died { tail, .. }) if port.is_none() && attempts > 1 && tail.contains("already in use") => {
-                    attempts -= 1
+                    attempts -= 1;
                 }
                 Err(error) => return Err(error),
             }
