@@ -89,9 +89,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     /// The whole way.
     pub(super) async fn work(&mut self) -> Result<Outcome, Stop> {
         let envelope = self.parse().await?;
+        let (job, payload) = self.understand(envelope).await?;
         self.pass_circuit()?;
         self.check_budget()?;
-        let (job, started) = self.claim(envelope).await?;
+        let started = self.claim(&job, payload).await?;
         self.finish(job, started).await
     }
 
@@ -208,8 +209,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Ok((job, envelope.payload))
     }
 
-    async fn claim(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, Started), Stop> {
-        let (job, payload) = self.understand(envelope).await?;
+    async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
         let claim = Claim {
@@ -247,7 +247,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         if started.record.crashes > 0 && self.turn == Turn::WithOthers {
             return Err(Stop::Postponed(Some(Box::new(started))));
         }
-        Ok((job, started))
+        Ok(started)
     }
 
     fn note(&mut self, record: &JobRecord) {

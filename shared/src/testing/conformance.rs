@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::clock::{Clock, EpochMillis, ManualClock};
 use crate::idempotency::{
-    Claim, ClaimRules, Created, EffectPolicy, ErrorClass, Event, FirstClaim, Guard, JobRecord, JobStore, LastError, Ledger, Replaced, Status,
-    Takeover, Verdict, transition,
+    Claim, ClaimRules, Created, EffectPolicy, ErrorClass, Event, FirstClaim, Guard, JobRecord, JobStore, LastError, Ledger,
+    Replaced, Status, Takeover, Verdict, transition,
 };
 use crate::job::{Fingerprint, IdempotencyKey, JobId, JobType, payload_digest};
 
@@ -230,7 +230,9 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
             (3, Some(back(MINUTE)), false),
             (3, Some(back(MINUTE)), true),
         ] {
-            for variant in ["plain", "other payload", "not due", "put back", "worn out", "window over", "rerun", "expired", "no payload yet"] {
+            for variant in
+                ["plain", "other payload", "not due", "put back", "worn out", "window over", "rerun", "expired", "no payload yet"]
+            {
                 case += 1;
                 let name = format!("claim-{case}");
                 let mut record = JobRecord {
@@ -295,7 +297,12 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
     let mut events = vec![
         Event::BeginEffect { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
         Event::Renew { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
-        Event::Complete { token: "mine".into(), result: Some(json!({"ok": 1})), provider_ref: Some("p".into()), keep_for: MINUTE },
+        Event::Complete {
+            token: "mine".into(),
+            result: Some(json!({"ok": 1})),
+            provider_ref: Some("p".into()),
+            keep_for: MINUTE,
+        },
     ];
     for ending in [Ending::Retry(NOW + MINUTE), Ending::Defer(NOW + MINUTE), Ending::Die] {
         for certainty in [Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone] {
