@@ -1,5 +1,7 @@
 //! The consumer of `docs/add-a-consumer.md`: it compiles, its tests pass, and the page shows this very code.
 
+#![allow(unreachable_pub, reason = "in a library, as the guide shows it, these items are public")]
+
 #[allow(dead_code, reason = "the function of the guide is compiled here, not run")]
 mod function;
 mod handler;
