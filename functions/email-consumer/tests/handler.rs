@@ -2,14 +2,16 @@
 
 mod scene;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use email_consumer::{Contact, ContactsError};
+use email_consumer::{Contact, ContactsError, EmailHandler, RecordingMailer};
 use ikkai::{
-    idempotency::{ErrorClass, Status},
-    testing::{Bench, MessageBuilder, StoreCall},
+    consumer::IncomingEvent,
+    idempotency::{EffectPolicy, ErrorClass, Status},
+    queue::QueueName,
+    testing::{self, Bench, MessageBuilder, StoreCall},
 };
-use scene::{jane, job, nameless, scene};
+use scene::{Scene, jane, job, nameless, scene, scene_under};
 use serde_json::json;
 
 #[tokio::test]
@@ -179,12 +181,11 @@ async fn a_mail_speaks_the_language_of_its_contact() {
 
 #[tokio::test]
 async fn without_time_for_the_providers_answer_no_mail_is_begun() {
-    use ikkai::idempotency::EffectPolicy;
     for policy in [EffectPolicy::Hold, EffectPolicy::RERUN] {
-        let (scene, mailer) = scene::scene_under(policy, []);
+        let (scene, mailer) = scene_under(policy, []);
         let message = MessageBuilder::email("mail-1");
         // A quarter of the time is kept for settling: less than the provider's five seconds are left.
-        let deadline = Bench::<email_consumer::EmailHandler>::START + Duration::from_millis(6_600);
+        let deadline = Bench::<EmailHandler>::START + Duration::from_millis(6_600);
         let run = scene.bench.run_until([message.build()], Some(deadline)).await.unwrap();
         assert_eq!(run.failed, ["mail-1"]);
         let record = scene.record(&message);
@@ -197,11 +198,11 @@ async fn without_time_for_the_providers_answer_no_mail_is_begun() {
 
 #[tokio::test]
 async fn the_recorded_event_is_worked_on() {
-    let event: ikkai::consumer::IncomingEvent = serde_json::from_str(include_str!("../events/email.json")).unwrap();
-    let mut settings = ikkai::testing::settings();
-    settings.queue_name = ikkai::queue::QueueName::new("ikkai-email");
-    let mailer = std::sync::Arc::new(email_consumer::RecordingMailer::new());
-    let scene = scene::Scene::with_settings(mailer.clone(), ikkai::idempotency::EffectPolicy::Hold, settings);
+    let event: IncomingEvent = serde_json::from_str(include_str!("../events/email.json")).unwrap();
+    let mut settings = testing::settings();
+    settings.queue_name = QueueName::new("ikkai-email");
+    let mailer = Arc::new(RecordingMailer::new());
+    let scene = Scene::with_settings(mailer.clone(), EffectPolicy::Hold, settings);
     let run = scene.bench.run_batch(event.records.unwrap()).await.unwrap();
     assert!(run.failed.is_empty());
     assert_eq!(mailer.mails().len(), 1);

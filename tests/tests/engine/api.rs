@@ -26,12 +26,24 @@ fn bad_requests_get_a_problem_that_names_the_field() {
         for (name, answer, status, pointer) in [
             ("no key", call(lab, Method::POST, "/v1/jobs", &[JSON], &good).await, 400, None),
             ("not JSON", call(lab, Method::POST, "/v1/jobs", &keyed, "{\"type\":").await, 400, None),
-            ("not JSON by type", call(lab, Method::POST, "/v1/jobs", &[("content-type", "text/plain"), keyed[1]], &good).await, 415, None),
+            (
+                "not JSON by type",
+                call(lab, Method::POST, "/v1/jobs", &[("content-type", "text/plain"), keyed[1]], &good).await,
+                415,
+                None,
+            ),
             ("unknown path", call(lab, Method::GET, "/v1/nothing", &[], "").await, 404, None),
             ("unknown method", call(lab, Method::PUT, "/v1/jobs", &keyed, &good).await, 405, None),
             (
                 "a missing member",
-                call(lab, Method::POST, "/v1/jobs", &keyed, r#"{"type":"email.send","payload":{"deliveryId":"d","templateId":"t"}}"#).await,
+                call(
+                    lab,
+                    Method::POST,
+                    "/v1/jobs",
+                    &keyed,
+                    r#"{"type":"email.send","payload":{"deliveryId":"d","templateId":"t"}}"#,
+                )
+                .await,
                 422,
                 Some("/payload/userId"),
             ),
@@ -89,7 +101,8 @@ fn a_cancelled_job_is_never_worked_on() {
         let cancelled = answer(api.cancel(job_id.as_str()).await.expect("an answer"));
         assert_eq!((cancelled.status, cancelled.body["status"].as_str()), (200, Some("cancelled")), "{cancelled:?}");
         let messages = lab.stack.messages(lab.stack.email_queue()).await.expect("the engine answers");
-        let message = messages.into_iter().find(|message| message.body.contains(job_id.as_str())).expect("its message is still there");
+        let message =
+            messages.into_iter().find(|message| message.body.contains(job_id.as_str())).expect("its message is still there");
 
         let lambda = aws_sdk_lambda::Client::new(&lab.aws.sdk_config());
         let event = json!({"Records": [{

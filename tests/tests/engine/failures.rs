@@ -100,7 +100,8 @@ fn a_provider_that_is_down_for_longer_than_the_receives_last_dead_letters_nothin
         let key = lab.key("outage");
         let job_id = job_id_of(lab, &key);
         let deferrals = 8;
-        let down = Rule::on("ses.SendEmail").job(job_id.as_str()).times(deferrals).answer(429, "TooManyRequestsException", "slow down");
+        let down =
+            Rule::on("ses.SendEmail").job(job_id.as_str()).times(deferrals).answer(429, "TooManyRequestsException", "slow down");
         let down = lab.aws.proxy().add(down);
         let before = lab.aws.proxy().calls();
         post(lab, &key, "user-7").await;
@@ -194,7 +195,12 @@ fn a_worker_killed_after_its_effect_leaves_a_job_in_doubt_and_no_second_mail() {
 
 #[test]
 fn a_job_longer_than_its_lease_chunk_is_kept_by_the_heartbeat() {
-    let chunks = [("EmailFunctionTimeoutSeconds", "15"), ("LeaseWholeUntilSeconds", "1"), ("LeaseChunkSeconds", "3"), ("EmailBatchSize", "1")];
+    let chunks = [
+        ("EmailFunctionTimeoutSeconds", "15"),
+        ("LeaseWholeUntilSeconds", "1"),
+        ("LeaseChunkSeconds", "3"),
+        ("EmailBatchSize", "1"),
+    ];
     on_stack("chunks", &chunks, async |lab| {
         let key = lab.key("long");
         let slow = Rule::on("dynamodb.GetItem").target(lab.stack.contacts_table()).times(1).hold();

@@ -123,7 +123,8 @@ impl Lab {
     /// Puts a message on the queue without the API.
     pub async fn send_directly(&self, body: &str) -> String {
         let sqs = aws_sdk_sqs::Client::new(&self.aws.sdk_config());
-        let url = sqs.get_queue_url().queue_name(self.stack.email_queue()).send().await.expect("a queue").queue_url.expect("a URL");
+        let url =
+            sqs.get_queue_url().queue_name(self.stack.email_queue()).send().await.expect("a queue").queue_url.expect("a URL");
         let sent = sqs.send_message().queue_url(url).message_body(body).send().await.expect("a message");
         sent.message_id.expect("a message id")
     }

@@ -39,8 +39,9 @@ const MAX_TAG_CHARS: usize = 256;
 ///
 /// A request that is written to a connection which the other side has closed is lost, and nobody knows whether it was read: a mail in
 /// doubt. hyper does what can be done afterwards: a pooled connection whose end it has seen is not handed out, and a request that was
-/// not written yet goes to another connection. What remains is an end that has not arrived: closed while the sandbox was frozen,
-/// or forgotten by something in between. So a connection is left while the other side surely still holds it; some AWS endpoints
+/// not written yet goes to another connection. The round trip to DynamoDB before each mail gives the runtime the time to see ends that
+/// have arrived. What remains is an end that has not: lost while the sandbox was frozen, or never sent by something in between that
+/// forgot the connection. So a connection is left while the other side surely still holds it; some AWS endpoints
 /// close after 20 s of silence (<https://github.com/vectordotdev/vector/pull/9703>). The age is checked at the moment of use, by
 /// a clock that goes on while a sandbox is frozen (measured: <https://github.com/aws/aws-lambda-web-adapter/issues/830>).
 const MAX_IDLE_TIME: Duration = Duration::from_secs(10);

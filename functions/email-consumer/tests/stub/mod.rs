@@ -9,7 +9,6 @@ use std::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::watch,
     task::AbortHandle,
 };
 
@@ -45,7 +44,7 @@ pub(crate) enum Reply {
 pub(crate) struct Stub {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
-    connections: watch::Sender<Connections>,
+    connections: Arc<Mutex<Connections>>,
     task: AbortHandle,
 }
 
@@ -64,17 +63,17 @@ impl Stub {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (seen, reply) = (Arc::clone(&requests), Arc::new(reply));
-        let connections = watch::Sender::new(Connections::default());
-        let counted = connections.clone();
+        let connections = Arc::new(Mutex::new(Connections::default()));
+        let counted = Arc::clone(&connections);
         let serve = async move {
             let mut open = tokio::task::JoinSet::new();
             while let Ok((connection, _)) = listener.accept().await {
-                counted.send_modify(|count| count.opened += 1);
-                let (seen, reply, counted) = (Arc::clone(&seen), Arc::clone(&reply), counted.clone());
+                counted.lock().unwrap().opened += 1;
+                let (seen, reply, counted) = (Arc::clone(&seen), Arc::clone(&reply), Arc::clone(&counted));
                 open.spawn(async move {
                     // An error is the other side's doing, or ours on purpose.
                     let _ended = serve(connection, &seen, reply.as_ref()).await;
-                    counted.send_modify(|count| count.closed += 1);
+                    counted.lock().unwrap().closed += 1;
                 });
             }
         };
@@ -83,13 +82,7 @@ impl Stub {
 
     /// Connections so far.
     pub(crate) fn connections(&self) -> Connections {
-        *self.connections.borrow()
-    }
-
-    /// Waits until so many connections have ended.
-    pub(crate) async fn closed(&self, connections: usize) {
-        let mut count = self.connections.subscribe();
-        count.wait_for(|count| count.closed >= connections).await.expect("the stub is there");
+        *self.connections.lock().unwrap()
     }
 
     pub(crate) fn url(&self) -> String {
