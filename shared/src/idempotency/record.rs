@@ -128,6 +128,11 @@ impl JobRecord {
         self.lease_until.is_none_or(|end| end < now)
     }
 
+    /// Who owns the run and the sending, now or last.
+    pub(super) fn owners(&self) -> [Option<&str>; 2] {
+        [self.lease_token.as_deref(), self.accept_token.as_deref()]
+    }
+
     /// Whether `token` owns the running job.
     #[must_use]
     pub fn is_run_by(&self, token: &str) -> bool {

@@ -356,6 +356,10 @@ fn take_over_sending(
     if record.status != Status::Accepted {
         return Transition::answer(Verdict::KnownEnqueued);
     }
+    if record.accept_token.as_deref() == Some(token) {
+        // My own earlier takeover won although its answer was lost.
+        return Transition::answer(Verdict::SendTakenOver);
+    }
     match (record.send_lease_until, record.enqueued_at) {
         (Some(until), _) if until >= now => Transition::answer(Verdict::SendInProgress(until)),
         (_, Some(sent)) if sent + min_interval > now => Transition::answer(Verdict::KnownEnqueued),

@@ -52,7 +52,7 @@ fn an_unknown_user_ends_in_the_dead_letter_queue_with_its_reason() {
 
         let answer = lab.stack.api(CALLER).expect("an API").job(job_id.as_str()).await.expect("an answer");
         let body: serde_json::Value = serde_json::from_slice(answer.body()).expect("JSON");
-        assert_eq!((body["status"].as_str(), body["error"]["code"].as_str()), (Some("dead"), Some("unknown_user")), "{body}");
+        assert_eq!((body["status"].as_str(), body["reason"]["code"].as_str()), (Some("dead"), Some("unknown_user")), "{body}");
         assert_eq!(lab.aws.proxy().effects_of(job_id.as_str()), 0);
     });
 }

@@ -24,7 +24,7 @@ static STACKS: Mutex<BTreeMap<&'static str, Stack>> = Mutex::const_new(BTreeMap:
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a test on the shared engine and its first stack.
-pub fn on_engine(test: impl AsyncFnOnce(&Lab)) {
+pub(crate) fn on_engine(test: impl AsyncFnOnce(&Lab)) {
     RUNTIME.block_on(async {
         let aws = engine().await;
         test(&Lab { aws, stack: aws.stack().clone() }).await;
@@ -32,7 +32,7 @@ pub fn on_engine(test: impl AsyncFnOnce(&Lab)) {
 }
 
 /// Runs a test on a stack of its own, for tests that kill workers or turn other knobs.
-pub fn on_stack(name: &'static str, parameters: &[(&str, &str)], test: impl AsyncFnOnce(&Lab)) {
+pub(crate) fn on_stack(name: &'static str, parameters: &[(&str, &str)], test: impl AsyncFnOnce(&Lab)) {
     RUNTIME.block_on(async {
         let aws = engine().await;
         let mut stacks = STACKS.lock().await;
@@ -82,38 +82,38 @@ fn scaled_parameters() -> BTreeMap<String, String> {
 }
 
 /// One test's view of the engine.
-pub struct Lab {
-    pub aws: &'static LocalAws,
-    pub stack: Stack,
+pub(crate) struct Lab {
+    pub(crate) aws: &'static LocalAws,
+    pub(crate) stack: Stack,
 }
 
 /// An answer of the API.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: http::HeaderMap,
-    pub body: Value,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Value,
 }
 
 impl Lab {
     /// A key that no other test uses.
-    pub fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         format!("{name}-{}-{}", std::process::id(), NAMES.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A welcome mail to a seeded user.
-    pub fn mail_to(&self, user: &str, delivery: &str) -> Value {
+    pub(crate) fn mail_to(&self, user: &str, delivery: &str) -> Value {
         json!({"type": "email.send", "payload": {"deliveryId": delivery, "templateId": "welcome", "userId": user}})
     }
 
     /// Posts a job as `caller`.
-    pub async fn post_as(&self, caller: &str, key: &str, job: &Value) -> Answer {
+    pub(crate) async fn post_as(&self, caller: &str, key: &str, job: &Value) -> Answer {
         let api = self.stack.api(caller).expect("an API");
         answer(api.post_job(key, job).await.expect("an answer"))
     }
 
     /// Posts a welcome mail and returns its job id.
-    pub async fn post_mail(&self, name: &str, user: &str) -> JobId {
+    pub(crate) async fn post_mail(&self, name: &str, user: &str) -> JobId {
         let key = self.key(name);
         let posted = self.post_as("tester", &key, &self.mail_to(user, &key)).await;
         assert_eq!(posted.status, 202, "{posted:?}");
@@ -121,7 +121,7 @@ impl Lab {
     }
 
     /// Puts a message on the queue without the API.
-    pub async fn send_directly(&self, body: &str) -> String {
+    pub(crate) async fn send_directly(&self, body: &str) -> String {
         let sqs = aws_sdk_sqs::Client::new(&self.aws.sdk_config());
         let url =
             sqs.get_queue_url().queue_name(self.stack.email_queue()).send().await.expect("a queue").queue_url.expect("a URL");
@@ -130,18 +130,18 @@ impl Lab {
     }
 
     /// The record, read past the proxy so that nothing is counted.
-    pub async fn record(&self, job_id: &JobId) -> Option<JobRecord> {
+    pub(crate) async fn record(&self, job_id: &JobId) -> Option<JobRecord> {
         let client = aws_sdk_dynamodb::Client::new(&self.aws.sdk_config());
         DynamoStore::new(client, self.stack.jobs_table()).get(job_id).await.expect("the table answers")
     }
 
     /// Waits until the record is as wanted.
-    pub async fn record_when(&self, job_id: &JobId, wanted: impl Fn(&JobRecord) -> bool) -> JobRecord {
+    pub(crate) async fn record_when(&self, job_id: &JobId, wanted: impl Fn(&JobRecord) -> bool) -> JobRecord {
         self.eventually(&format!("record of {job_id}"), async || self.record(job_id).await.filter(|record| wanted(record))).await
     }
 
     /// Waits until a message with this text in its body is in the dead-letter queue, and returns its id and attributes.
-    pub async fn dead_letter_with(&self, text: &str) -> ikkai_cli::local::queues::QueuedMessage {
+    pub(crate) async fn dead_letter_with(&self, text: &str) -> ikkai_cli::local::queues::QueuedMessage {
         let queue = self.stack.email_dead_letter_queue();
         self.eventually("dead letter", async || {
             let messages = self.stack.messages(queue).await.expect("the engine answers");
@@ -151,7 +151,7 @@ impl Lab {
     }
 
     /// Waits until nothing is in the queue any more.
-    pub async fn queue_is_empty(&self) {
+    pub(crate) async fn queue_is_empty(&self) {
         self.eventually("empty queue", async || {
             let counts = self.stack.queue_counts(self.stack.email_queue()).await.expect("the engine answers");
             (counts.all() == 0).then_some(())
@@ -160,7 +160,7 @@ impl Lab {
     }
 
     /// Asks again and again until there is something; what never comes fails the test with a name.
-    pub async fn eventually<T>(&self, what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
+    pub(crate) async fn eventually<T>(&self, what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
         let started = SystemClock.now();
         loop {
             if let Some(found) = ask().await {
@@ -173,7 +173,7 @@ impl Lab {
     }
 }
 
-pub fn answer(response: http::Response<bytes::Bytes>) -> Answer {
+pub(crate) fn answer(response: http::Response<bytes::Bytes>) -> Answer {
     let (parts, body) = response.into_parts();
     Answer { status: parts.status.as_u16(), headers: parts.headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) }
 }

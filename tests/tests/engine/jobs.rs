@@ -76,7 +76,7 @@ fn a_thousand_jobs_posted_in_batches_are_all_mailed_once() {
             assert!((200..300).contains(&posted.status), "batch {batch}: {posted:?}");
             for verdict in posted.body["jobs"].as_array().expect("verdicts") {
                 assert_eq!(verdict["status"], 202, "{verdict}");
-                ids.push(verdict["jobId"].as_str().expect("a job id").to_owned());
+                ids.push(verdict["job"]["jobId"].as_str().expect("a job id").to_owned());
             }
         }
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 1000);
