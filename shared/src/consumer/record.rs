@@ -244,6 +244,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             core.handler.effect_policy().notes_first_effect() && record.first_effect_at == Some(record.updated_at);
         let claimed = Arc::new(Claimed::new(core.ledger.clone(), token, record.clone()));
         let started = Started { claimed, record, noted_first_effect };
+        // From the claim on, also while the job waits for its turn.
+        self.start_heartbeat(&started).await;
         if started.record.crashes > 0 && self.turn == Turn::WithOthers {
             return Err(Stop::Postponed(Some(Box::new(started))));
         }
@@ -279,7 +281,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             ends_at: now + time,
             skew: self.core.settings.lease_skew,
         };
-        self.start_heartbeat(started).await;
         let began = tokio::time::Instant::now();
         let answer = {
             let handler = AssertUnwindSafe(async { self.core.handler.handle(job, &context).await }).catch_unwind();

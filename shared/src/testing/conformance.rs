@@ -1,6 +1,6 @@
 //! What every [`JobStore`] has to do, as one suite: run against the in-memory store, and against DynamoDB engines.
 //!
-//! The heart is [`every_claim_is_decided_as_the_state_machine_says`]: all interesting records against all interesting claims, each
+//! The heart is `every_claim_is_decided_as_the_state_machine_says`: all interesting records against all interesting claims, each
 //! answer and each stored record compared with [`transition`].
 
 use std::sync::Arc;
@@ -230,9 +230,19 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
             (3, Some(back(MINUTE)), false),
             (3, Some(back(MINUTE)), true),
         ] {
-            for variant in
-                ["plain", "other payload", "not due", "put back", "worn out", "window over", "rerun", "expired", "no payload yet"]
-            {
+            for variant in [
+                "plain",
+                "other payload",
+                "not due",
+                "put back",
+                "worn out",
+                "window over",
+                "rerun",
+                "expired",
+                "no payload yet",
+                "no payload, data needed",
+                "data needed",
+            ] {
                 case += 1;
                 let name = format!("claim-{case}");
                 let mut record = JobRecord {
@@ -260,6 +270,11 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                     "rerun" => claim.rules.effect = window,
                     "expired" => record.expires_at = Some(back(MINUTE).to_seconds_floor()),
                     "no payload yet" => (record.payload, record.payload_digest) = (None, None),
+                    "no payload, data needed" => {
+                        (record.payload, record.payload_digest) = (None, None);
+                        claim.rules.needs_data = true;
+                    }
+                    "data needed" => claim.rules.needs_data = true,
                     _ => {}
                 }
                 // Only records that end well expire.

@@ -174,10 +174,10 @@ async fn secrets_and_addresses_are_refused_wherever_they_stand() {
 }
 
 #[tokio::test]
-async fn data_is_taken_by_types_that_need_it_and_by_no_others() {
+async fn data_is_taken_by_types_that_read_it_and_by_no_others() {
     let bench = Bench::new();
     let cases = [
-        (json!({"type": "email.send", "payload": payload("m"), "data": {}}), 422, "data_not_taken"),
+        (json!({"type": "image.resize", "payload": payload("m"), "data": {}}), 422, "data_not_taken"),
         (json!({"type": "report.generate", "payload": payload("m")}), 422, "data_missing"),
         (json!({"type": "report.generate", "payload": payload("m"), "data": {"a": "x".repeat(4_096)}}), 413, "data_too_large"),
     ];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::clock::{Clock, EpochMillis, ManualClock};
 use ikkai::config::Reader;
 use ikkai::idempotency::{JobRecord, MemoryStore};
-use ikkai::job::{EmailSend, JobKind};
+use ikkai::job::{DataUse, EmailSend, JobKind};
 use ikkai::observability::Metrics;
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
 use ikkai::testing::{MemoryQueue, QueueCall, QueueFault, WatchedStore};
@@ -81,9 +81,11 @@ impl Bench {
         let (queue, reports) = (Arc::new(MemoryQueue::new()), Arc::new(MemoryQueue::new()));
         let clock = ManualClock::new(START);
         let metrics = Metrics::new("Ikkai", "producer-api");
-        let report = JobKind { job_type: "report.generate", needs_data: true, ..JobKind::of::<EmailSend>() };
+        let report = JobKind { job_type: "report.generate", data: DataUse::Required, ..JobKind::of::<EmailSend>() };
+        let picture = JobKind { job_type: "image.resize", data: DataUse::None, ..JobKind::of::<EmailSend>() };
         let catalog = Catalog::new([
             Served::new(JobKind::of::<EmailSend>(), QueueName::new("email"), queue.clone(), settings.max_queue_depth),
+            Served::new(picture, QueueName::new("pictures"), queue.clone(), settings.max_queue_depth),
             Served::new(report, QueueName::new("reports.fifo"), reports.clone(), settings.max_queue_depth),
         ]);
         let api = Api::new(settings, catalog, store.clone(), Arc::new(clock.clone()), metrics.clone());

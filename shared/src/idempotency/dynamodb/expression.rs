@@ -124,7 +124,8 @@ pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
         waits = format!("{waits} AND (attribute_not_exists({first}) OR {first} >= {start})");
     }
     update.condition = if claim.rules.needs_data {
-        waits
+        let payload = update.name("payload");
+        format!("attribute_exists({payload}) AND {waits}")
     } else {
         let key = update.name("job_id");
         format!("attribute_not_exists({key}) OR ({waits})")
