@@ -29,7 +29,10 @@ async fn a_stack_serves_its_api_through_the_proxy_and_leaves_nothing_running() {
     assert_eq!(seen["body"], r#"{"type":"email.send"}"#);
     assert!(seen["authorization"].as_str().unwrap().contains("Credential=alice/"), "{seen}");
     assert!(seen["tables"].as_array().unwrap().iter().any(|table| table == local.stack().jobs_table()), "{seen}");
-    assert!(seen["home"].as_str().unwrap().contains("/.ikkai/test-environment"), "the user's own AWS files are out of reach: {seen}");
+    assert!(
+        seen["home"].as_str().unwrap().contains("/.ikkai/test-environment"),
+        "the user's own AWS files are out of reach: {seen}"
+    );
 
     let calls = local.proxy().calls();
     assert_eq!((calls.count("dynamodb.ListTables"), calls.connections), (1, 1), "only the function's call passes the proxy");

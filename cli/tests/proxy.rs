@@ -107,7 +107,8 @@ async fn bodies_paths_and_host_pass_byte_for_byte() {
 async fn a_chunked_body_arrives_whole() {
     let (echo, proxy) = pair().await;
     let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
-    let request = "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    let request =
+        "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

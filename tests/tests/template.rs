@@ -23,8 +23,10 @@ fn every_stack() -> &'static Synthesis {
         for timeout in declared.allowed("EmailFunctionTimeoutSeconds") {
             sets.push(parameters(&[("EmailFunctionTimeoutSeconds", &timeout), ("EmailBatchingWindowSeconds", &longest_window)]));
         }
-        for days in declared.allowed("QueueRetentionDays") {
-            sets.push(parameters(&[("QueueRetentionDays", &days)]));
+        for parameter in ["QueueRetentionDays", "EmailMaxConcurrency"] {
+            for value in declared.allowed(parameter) {
+                sets.push(parameters(&[(parameter, &value)]));
+            }
         }
         for (parameter, declaration) in declared.parameters.as_object().expect("parameters") {
             for end in ["MinValue", "MaxValue"].into_iter().filter(|end| declaration.get(end).is_some()) {
@@ -46,6 +48,7 @@ fn every_stack() -> &'static Synthesis {
         }
         sets.push(parameters(&[
             ("SenderIdentityArn", "arn:aws:ses:eu-west-1:123456789012:identity/mail@example.com"),
+            ("EmailFromName", "Łódź Café & Friends"),
             ("EmailConfigurationSet", "transactional"),
             ("EmailProviderRatePerSecond", "14"),
             ("SesEndpointUrl", "https://ses.example"),
@@ -183,8 +186,10 @@ mod mapping {
         let rule = mappings::concurrency_is_bounded_at_the_mapping;
         holds(rule);
         notices(rule, MAPPING, |stack| stack.remove(MAPPING, "/ScalingConfig"));
-        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("1")));
-        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("3")));
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(1)));
+        notices(rule, "EmailConsumerFunction", |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!(3)));
+        // MiniStack stops polling altogether when it is a string.
+        notices(rule, MAPPING, |stack| stack.set(MAPPING, "/ScalingConfig/MaximumConcurrency", json!("2")));
         notices(rule, "EmailConsumerFunction", |stack| {
             stack.set("EmailConsumerFunction", "/ReservedConcurrentExecutions", json!(2));
         });
@@ -431,6 +436,9 @@ mod door {
             ("EmailBatchingWindowSeconds", "31"),
             ("EmailBatchSize", "11"),
             ("EmailFrom", "Mail <mail@example.com>"),
+            ("EmailFromName", "Shop <boss@example.com>,"),
+            ("EmailProviderTimeoutMs", "99"),
+            ("EmailProviderRatePerSecond", "0.5"),
             ("SenderIdentityArn", "*"),
             ("QueueRetentionDays", "14"),
         ];
@@ -513,11 +521,15 @@ mod function {
     }
 
     #[test]
-    fn consumers_know_their_timeout_and_may_renew() {
+    fn consumers_know_their_timeout_keep_within_it_and_may_renew() {
         holds(functions::functions_know_their_timeout);
+        holds(functions::provider_calls_fit_into_an_invocation);
         holds(functions::renewal_is_not_taken_for_a_loop);
         notices(functions::functions_know_their_timeout, "EmailConsumerFunction", |stack| {
             stack.set("EmailConsumerFunction", "/Timeout", json!(31));
+        });
+        notices(functions::provider_calls_fit_into_an_invocation, "EmailConsumerFunction", |stack| {
+            stack.set("EmailConsumerFunction", "/Environment/Variables/IKKAI_PROVIDER_TIMEOUT_MS", json!("22500"));
         });
         notices(functions::renewal_is_not_taken_for_a_loop, "EmailConsumerFunction", |stack| {
             stack.remove("EmailConsumerFunction", "/RecursiveLoop");
@@ -528,4 +540,12 @@ mod function {
 #[test]
 fn the_template_is_clean() {
     assert_eq!(lint(), "");
+}
+
+/// What CloudFormation takes in a request; more would have to go through a bucket
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html>).
+#[test]
+fn the_template_fits_into_one_request() {
+    let template = include_str!("../../infra/template.yaml");
+    assert!(template.len() <= 51_200, "{} bytes", template.len());
 }

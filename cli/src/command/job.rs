@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Failure;
 use super::send::{problem, read};
@@ -13,6 +13,23 @@ use crate::screen::{Format, Screen, Tone};
 
 /// How often a watched job is asked for.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// The order in which the members of a job are shown.
+const ORDER: [&str; 13] = [
+    "jobId",
+    "status",
+    "reason",
+    "result",
+    "attempts",
+    "generation",
+    "nextAttemptAt",
+    "type",
+    "schemaVersion",
+    "businessId",
+    "accountId",
+    "createdAt",
+    "updatedAt",
+];
 
 /// Jobs.
 #[derive(Debug, Subcommand)]
@@ -83,10 +100,12 @@ fn is_final(job: &Value) -> bool {
     matches!(status(job), "succeeded" | "dead" | "in_doubt" | "cancelled")
 }
 
-fn tone(status: &str) -> Tone {
+/// How a state is shown.
+pub(super) fn tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "dead" | "in_doubt" => Tone::Bad,
+        "cancelled" => Tone::Faint,
         _ => Tone::Open,
     }
 }
@@ -96,8 +115,13 @@ fn show(screen: &Screen, job: &Value) {
         screen.json(job);
         return;
     }
-    let rows = job.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+    let members = job.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let mut members: Vec<_> = members.collect();
+    // What one looks for first comes first; what is unknown here comes last.
+    members.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
+    let rows = members.into_iter().map(|(name, value)| {
         let value = match value {
+            Value::Object(reason) if name == "reason" => words(reason),
             Value::String(text) if name == "status" => screen.paint(tone(text), text),
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -107,9 +131,21 @@ fn show(screen: &Screen, job: &Value) {
     screen.table(&[], rows);
 }
 
+/// A reason, `{class, code, message}`, in words.
+fn words(reason: &Map<String, Value>) -> String {
+    let member = |name: &str| reason.get(name).and_then(Value::as_str).unwrap_or("?");
+    format!("{} ({}): {}", member("code"), member("class"), member("message"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_told_in_words() {
+        let reason = serde_json::json!({"class": "permanent", "code": "unknown_user", "message": "there is no such contact"});
+        assert_eq!(words(reason.as_object().unwrap()), "unknown_user (permanent): there is no such contact");
+    }
 
     #[test]
     fn a_job_has_ended_when_nothing_changes_any_more_by_itself() {

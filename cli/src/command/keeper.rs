@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
+use super::local::Environment;
+use crate::local::build;
 use crate::local::checkout::Checkout;
 use crate::local::environment::{LocalAws, Options};
+use crate::local::process;
 use crate::local::running::{Running, StateFiles};
 use crate::progress::{Event, Progress};
 use crate::screen::chain;
@@ -40,7 +43,7 @@ pub(super) enum Message {
 const LOOK_AFTER: Duration = Duration::from_millis(500);
 
 /// Starts the environment, keeps it, and stops it on SIGTERM or SIGINT.
-pub(super) async fn keep(port: Option<u16>) -> Result<ExitCode, Failure> {
+pub(super) async fn keep(environment: Environment) -> Result<ExitCode, Failure> {
     let starter = Starter::default();
     let files = StateFiles::of(&Checkout::find()?);
     let mut terminate = signal(SignalKind::terminate())?;
@@ -51,15 +54,21 @@ pub(super) async fn keep(port: Option<u16>) -> Result<ExitCode, Failure> {
     };
     files.remove();
 
-    let options = Options::new("local").port(port).progress(starter.progress());
+    let mut options = Options::new("local").port(environment.port).progress(starter.progress());
+    if let Some(folder) = &environment.functions {
+        match build::packed_functions(folder) {
+            Ok(packages) => options = options.packages(packages),
+            Err(error) => return Ok(starter.failed(&error)),
+        }
+    }
     // Stopped while it starts: what has been started so far is dropped, and ends with that.
     let local = tokio::select! {
         started = LocalAws::start(options) => match started {
             Ok(local) => local,
             Err(error) => return Ok(starter.failed(&error)),
         },
-        _ = terminate.recv() => return Ok(ExitCode::FAILURE),
-        _ = interrupt.recv() => return Ok(ExitCode::FAILURE),
+        _ = terminate.recv() => give_up(),
+        _ = interrupt.recv() => give_up(),
     };
     let running = describe(&local)?;
     files.write(&running)?;
@@ -77,6 +86,12 @@ pub(super) async fn keep(port: Option<u16>) -> Result<ExitCode, Failure> {
     local.stop().await;
     files.remove();
     Ok(code)
+}
+
+/// Ends this process and what works for it now: a build or an installation would otherwise be waited for.
+fn give_up() -> ! {
+    process::terminate_helpers();
+    std::process::exit(1)
 }
 
 /// Returns when the engine has ended by itself. The reason goes to standard error, which is the keeper's log.

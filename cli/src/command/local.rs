@@ -1,7 +1,9 @@
 //! `ikkai local …`: starts, shows and ends the local environment of this checkout.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -29,10 +31,7 @@ pub(super) enum Local {
     Logs(logs::Logs),
     /// Keeps it; `up` starts this process.
     #[command(hide = true)]
-    Keep {
-        #[arg(long)]
-        port: Option<u16>,
-    },
+    Keep(Environment),
 }
 
 /// Options of `up`.
@@ -41,12 +40,36 @@ pub(super) struct Up {
     /// What plays AWS.
     #[arg(long, value_enum, default_value_t = EngineKind::Ministack)]
     engine: EngineKind,
-    /// The engine's port on 127.0.0.1; without it a free one is chosen.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
+    #[command(flatten)]
+    environment: Environment,
     /// Leaves it running when the command ends. This is what `up` does; the option is there for scripts that say so.
     #[arg(long)]
     keep: bool,
+}
+
+/// What the environment is made of.
+#[derive(Debug, Args)]
+pub(super) struct Environment {
+    /// The engine's port on 127.0.0.1; without it a free one is chosen.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) port: Option<u16>,
+    /// A folder of packed functions (`producer-api.zip`, `email-consumer.zip`) to deploy; without it they are built.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) functions: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The same as arguments.
+    fn arguments(&self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        if let Some(port) = self.port {
+            arguments.extend([OsString::from("--port"), port.to_string().into()]);
+        }
+        if let Some(folder) = &self.functions {
+            arguments.extend([OsString::from("--functions"), folder.into()]);
+        }
+        arguments
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,50 +89,52 @@ impl Local {
             Self::Down => down(screen),
             Self::Status => status(screen).await,
             Self::Logs(logs) => logs.run(screen).await,
-            Self::Keep { port } => keeper::keep(port).await,
+            Self::Keep(environment) => keeper::keep(environment).await,
         }
     }
 }
 
 impl Up {
     async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
-        let Self { engine, port, keep: _ } = self;
+        let Self { engine, environment, keep: _ } = self;
         match engine {
             EngineKind::Ministack => {}
             EngineKind::Localstack => {
-                return Err("the engine `localstack` is not supported yet; `ministack`, the default, runs the whole stack without Docker".into());
+                return Err(
+                    "the engine `localstack` is not supported yet; `ministack`, the default, runs the whole stack without Docker"
+                        .into(),
+                );
             }
             EngineKind::Aws => {
-                return Err("the engine `aws` is not supported yet; `ministack`, the default, runs the whole stack on this machine, \
+                return Err(
+                    "the engine `aws` is not supported yet; `ministack`, the default, runs the whole stack on this machine, \
                             and docs/deploying.md says how to deploy it to an account by hand"
-                    .into());
+                        .into(),
+                );
             }
         }
         let files = StateFiles::of(&Checkout::find()?);
         if let (Keeper::Process(_), Some(running)) = (files.keeper(), files.read()) {
-            if port.is_some_and(|port| port != running.engine.port()) {
+            if environment.port.is_some_and(|port| port != running.engine.port()) {
                 let now = running.engine.port();
                 return Err(format!("the local environment runs on port {now} already; `ikkai local down` ends it").into());
             }
             screen.note("the local environment runs already");
             return show_new(screen, &running);
         }
-        let running = start(screen, &files, port).await?;
+        let running = start(screen, &files, &environment).await?;
         show_new(screen, &running)
     }
 }
 
 /// Starts the keeper and follows it until it is ready. Interrupted or failed, nothing stays.
-async fn start(screen: &Screen, files: &StateFiles, port: Option<u16>) -> Result<Running, Failure> {
+async fn start(screen: &Screen, files: &StateFiles, environment: &Environment) -> Result<Running, Failure> {
     let log_path = files.keeper_log();
     if let Some(folder) = log_path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let mut command = std::process::Command::new(std::env::current_exe()?);
-    command.args(["local", "keep"]);
-    if let Some(port) = port {
-        command.args(["--port", &port.to_string()]);
-    }
+    command.args(["local", "keep"]).args(environment.arguments());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log_path)?);
     // Ctrl-C must reach this process alone, which then stops the keeper in order.
     command.process_group(0);
@@ -153,11 +178,13 @@ fn show_new(screen: &Screen, running: &Running) -> Result<ExitCode, Failure> {
     screen.line(format!("AWS    http://{}", running.engine));
     screen.line(format!("API    {}", running.api));
     screen.line("");
-    screen.line("post a job     ikkai send --type email.send --key welcome-1 --payload \\");
+    // In a checkout the command is an alias of cargo.
+    let ikkai = if std::env::var_os("CARGO").is_some() { "cargo ikkai" } else { "ikkai" };
+    screen.line(format!("post a job     {ikkai} send --type email.send --key welcome-1 --payload \\"));
     screen.line(r#"                 '{"deliveryId":"mail-1","templateId":"welcome","userId":"user-42"}'"#);
-    screen.line("look at it     ikkai job show <job id> --watch");
-    screen.line("see the logs   ikkai local logs --follow");
-    screen.line("end it         ikkai local down");
+    screen.line(format!("look at it     {ikkai} job show <job id> --watch"));
+    screen.line(format!("see the logs   {ikkai} local logs --follow"));
+    screen.line(format!("end it         {ikkai} local down"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -177,7 +204,11 @@ async fn status(screen: &Screen) -> Result<ExitCode, Failure> {
         (Keeper::Process(_), Some(running)) => running,
         (Keeper::Process(_), None) => return Ok(not_running(screen, "starting", "the local environment is starting")),
         (Keeper::Nobody, None) => {
-            return Ok(not_running(screen, "stopped", "no local environment runs in this checkout; start one with `ikkai local up`"));
+            return Ok(not_running(
+                screen,
+                "stopped",
+                "no local environment runs in this checkout; start one with `ikkai local up`",
+            ));
         }
         (Keeper::Nobody, Some(_)) => {
             let log = std::fs::read_to_string(files.keeper_log()).unwrap_or_default();

@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::Failure;
+use super::job::tone;
 use super::target::Target;
-use crate::screen::{Format, Screen, Tone};
+use crate::screen::{Format, Screen};
 
 /// The API takes so many jobs in one call.
 const BATCH: u32 = 100;
@@ -88,9 +89,7 @@ impl Send {
         let accepted = status.is_success();
         match screen.format() {
             Format::Json => screen.json(&body),
-            Format::Text if accepted => {
-                screen.line(format!("{}  {}", text(&body, "jobId"), screen.paint(Tone::Good, text(&body, "status"))));
-            }
+            Format::Text if accepted => show(screen, &body),
             Format::Text => screen.note(problem(status.as_u16(), &body)),
         }
         Ok(if accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -104,25 +103,25 @@ impl Send {
             let jobs: Vec<Value> = chunk.iter().map(|number| self.numbered(*number)).collect();
             let answer = api.post_batch(&json!({ "jobs": jobs })).await?;
             let body = read(answer.body());
-            match body["results"].as_array() {
-                Some(results) if answer.status().is_success() => verdicts.extend(results.iter().cloned()),
+            match body["jobs"].as_array() {
+                Some(jobs) if answer.status().is_success() => verdicts.extend(jobs.iter().cloned()),
                 _ => {
                     screen.note(problem(answer.status().as_u16(), &body));
                     return Ok(ExitCode::FAILURE);
                 }
             }
         }
-        let accepted = |verdict: &Value| verdict["httpStatus"].as_u64().is_some_and(|status| status < 300);
-        let refused = verdicts.iter().filter(|verdict| !accepted(verdict)).count();
+        let refused = verdicts.iter().filter(|verdict| verdict.get("job").is_none()).count();
         match screen.format() {
             Format::Json => screen.json(&verdicts),
             Format::Text => {
                 for verdict in &verdicts {
-                    let status = verdict["httpStatus"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
-                    if accepted(verdict) {
-                        screen.line(format!("{}  {}", text(verdict, "jobId"), screen.paint(Tone::Good, text(verdict, "status"))));
-                    } else {
-                        screen.note(problem(status, verdict.get("problem").unwrap_or(verdict)));
+                    match verdict.get("job") {
+                        Some(job) => show(screen, job),
+                        None => {
+                            let status = verdict["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+                            screen.note(problem(status.unwrap_or(0), &verdict["problem"]));
+                        }
                     }
                 }
                 screen.note(format!("{} accepted, {refused} refused", verdicts.len() - refused));
@@ -147,8 +146,10 @@ pub(super) fn read(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
 }
 
-pub(super) fn text(body: &Value, member: &str) -> String {
-    body[member].as_str().unwrap_or("?").to_owned()
+/// A job's id and state. The same request again is told the state that the job has by now.
+fn show(screen: &Screen, job: &Value) {
+    let status = job["status"].as_str().unwrap_or("?");
+    screen.line(format!("{}  {}", job["jobId"].as_str().unwrap_or("?"), screen.paint(tone(status), status)));
 }
 
 /// An RFC 9457 problem in words: its detail, then each field.

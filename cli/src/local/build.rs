@@ -50,6 +50,14 @@ pub enum BuildError {
         /// Its name.
         name: String,
     },
+    /// A packed function is not there.
+    #[error("cannot read the function `{}`", path.display())]
+    NoZip {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A binary could not be packed.
     #[error("cannot pack `{}`", path.display())]
     Pack {
@@ -80,10 +88,28 @@ impl Package {
     pub fn of(name: &str, binary: &Path) -> Result<Self, BuildError> {
         let failed = |source| BuildError::Pack { path: binary.to_owned(), source };
         let content = std::fs::read(binary).map_err(failed)?;
-        let zip = pack(&content).map_err(failed)?;
-        let digest = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { name: name.to_owned(), zip: Bytes::from(zip), digest })
+        Ok(Self::of_zip(name, pack(&content).map_err(failed)?))
     }
+
+    fn of_zip(name: &str, zip: Vec<u8>) -> Self {
+        let digest = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { name: name.to_owned(), zip: Bytes::from(zip), digest }
+    }
+}
+
+/// Functions that were built and packed elsewhere: `<name>.zip` for each, in one folder.
+///
+/// # Errors
+/// A zip is missing.
+pub fn packed_functions(folder: &Path) -> Result<Vec<Package>, BuildError> {
+    let read = |name: &&str| {
+        let path = folder.join(format!("{name}.zip"));
+        match std::fs::read(&path) {
+            Ok(zip) => Ok(Package::of_zip(name, zip)),
+            Err(source) => Err(BuildError::NoZip { path, source }),
+        }
+    };
+    FUNCTIONS.iter().map(read).collect()
 }
 
 /// The same content gives the same bytes: CloudFormation and the engine recognise an unchanged function by them.
@@ -109,9 +135,29 @@ pub async fn functions(checkout: &Checkout, progress: &Progress) -> Result<Vec<P
     building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
 
+/// Builds one package's binary as the functions are built, and says where it is. The functions are built with it: alone it would get
+/// other features of shared dependencies, and all of them would be compiled again.
+///
+/// # Errors
+/// There is no cargo, or the package does not compile.
+pub async fn binary(checkout: &Checkout, package: &str, progress: &Progress) -> Result<PathBuf, BuildError> {
+    let (checkout, package, progress) = (checkout.clone(), package.to_owned(), progress.clone());
+    let building = tokio::task::spawn_blocking(move || {
+        let step = progress.begin(format!("building {package}"));
+        let mut packages = FUNCTIONS.to_vec();
+        if !packages.contains(&package.as_str()) {
+            packages.push(&package);
+        }
+        let found = build(&checkout, &packages, &step)?.remove(&package).ok_or(BuildError::Missing { name: package })?;
+        step.done();
+        Ok(found)
+    });
+    building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+}
+
 fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Package>, BuildError> {
     let step = progress.begin("building the functions");
-    let binaries = build(checkout, &step)?;
+    let binaries = build(checkout, &FUNCTIONS, &step)?;
     let packages = FUNCTIONS.iter().map(|name| {
         let binary = binaries.get(*name).ok_or_else(|| BuildError::Missing { name: (*name).to_owned() })?;
         step.detail(format!("packing {name}"));
@@ -122,11 +168,14 @@ fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Packag
     Ok(packages)
 }
 
-fn build(checkout: &Checkout, step: &Step<'_>) -> Result<BTreeMap<String, PathBuf>, BuildError> {
+fn build(checkout: &Checkout, packages: &[&str], step: &Step<'_>) -> Result<BTreeMap<String, PathBuf>, BuildError> {
     let cargo = PathBuf::from(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     let mut command = Command::new(&cargo);
     command.args(["build", "--profile", PROFILE, "--message-format", "json-render-diagnostics", "--features", FEATURES]);
-    for name in FUNCTIONS {
+    // This package is named too, though none of it is built here: cargo unites the features of the packages that it is given, and
+    // with the same features as in this program's own build every dependency is compiled once and not twice.
+    command.args(["--package", env!("CARGO_PKG_NAME")]);
+    for name in packages {
         command.args(["--package", name, "--bin", name]);
     }
     // What cargo sets for the program it runs is not the user's: it would change the fingerprints of what is built here.

@@ -40,7 +40,8 @@ impl Checkout {
     /// # Errors
     /// Neither `start` nor a folder above it is a checkout.
     pub fn around(start: &Path) -> Result<Self, NoCheckout> {
-        let is_root = |folder: &&Path| folder.join("localstack/requirements.txt").is_file() && folder.join("Cargo.toml").is_file();
+        let is_root =
+            |folder: &&Path| folder.join("localstack/requirements.txt").is_file() && folder.join("Cargo.toml").is_file();
         let root = start.ancestors().find(is_root).ok_or_else(|| NoCheckout { start: start.to_owned() })?;
         // Absolute, because processes are started with other working folders.
         Ok(Self { root: root.canonicalize().unwrap_or_else(|_| root.to_owned()) })

@@ -113,7 +113,9 @@ pub async fn deploy(
         .template_body(template)
         .capabilities(Capability::CapabilityIam)
         .capabilities(Capability::CapabilityAutoExpand)
-        .set_parameters(Some(parameters.map(|(key, value)| Parameter::builder().parameter_key(key).parameter_value(value).build()).collect()))
+        .set_parameters(Some(
+            parameters.map(|(key, value)| Parameter::builder().parameter_key(key).parameter_value(value).build()).collect(),
+        ))
         .send()
         .await
         .map_err(|error| DeployError::Refused { call: "CreateStack", reason: DisplayErrorContext(&error).to_string() })?;
@@ -157,7 +159,8 @@ async fn first_failure(client: &Client, name: &str) -> DeployError {
         }
     };
     // Newest first.
-    let failed = events.iter().rev().filter(|event| event.resource_status().is_some_and(|status| status.as_str().ends_with("_FAILED")));
+    let failed =
+        events.iter().rev().filter(|event| event.resource_status().is_some_and(|status| status.as_str().ends_with("_FAILED")));
     let is_resource = |event: &&aws_sdk_cloudformation::types::StackEvent| event.logical_resource_id() != Some(name);
     // A template that does not parse fails as the stack itself.
     let first = failed.clone().find(is_resource).or_else(|| failed.clone().next());

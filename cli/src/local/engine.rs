@@ -111,13 +111,20 @@ impl Engine {
             match engine.wait_until_ready().await {
                 Ok(()) => return Ok(engine),
                 // Between choosing a free port and listening on it, somebody else can take it.
-                Err(EngineError::Died { tail, .. }) if port.is_none() && attempts > 1 && tail.contains("already in use") => attempts -= 1,
+                Err(EngineError::Died { tail, .. }) if port.is_none() && attempts > 1 && tail.contains("already in use") => {
+                    attempts -= 1;
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn spawn(environment: &PythonEnvironment, folder: &Path, port: u16, endpoint_for_functions: &str) -> Result<Self, EngineError> {
+    fn spawn(
+        environment: &PythonEnvironment,
+        folder: &Path,
+        port: u16,
+        endpoint_for_functions: &str,
+    ) -> Result<Self, EngineError> {
         let log_path = folder.join("engine.log");
         let scratch = folder.join("scratch");
         std::fs::create_dir_all(&scratch).map_err(file_error(&scratch))?;

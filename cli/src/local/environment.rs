@@ -30,7 +30,7 @@ pub const SENDER: &str = "ikkai@example.com";
 const SENDER_DOMAIN: &str = "example.com";
 
 /// What each local caller may post: everything. Deployed stacks get their own policy.
-const CALLER_POLICY: &str = r#"[{"caller":"local:*","types":["*"],"accounts":["*"]}]"#;
+const CALLER_POLICY: &str = r#"[{"callers":["local:*"],"types":["*"],"accounts":["*"]}]"#;
 
 /// Why there is no local environment.
 #[derive(Debug, thiserror::Error)]
@@ -256,11 +256,7 @@ async fn deploy_stack(
 /// What the template must know on this machine.
 fn local_parameters() -> BTreeMap<String, String> {
     let architecture = if std::env::consts::ARCH == "x86_64" { "x86_64" } else { "arm64" };
-    let parameters = [
-        ("Architecture", architecture),
-        ("CallerPolicy", CALLER_POLICY),
-        ("DeletionProtection", "false"),
-        ("EmailFrom", SENDER),
-    ];
+    let parameters =
+        [("Architecture", architecture), ("CallerPolicy", CALLER_POLICY), ("DeletionProtection", "false"), ("EmailFrom", SENDER)];
     parameters.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -1,6 +1,6 @@
 //! The functions' log lines, out of the engine's CloudWatch Logs.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -31,12 +31,13 @@ pub enum LogError {
 }
 
 /// A log line.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LogLine {
-    /// CloudWatch's id of it.
-    pub event_id: String,
+    /// The log stream. The engine makes one for each invocation.
+    #[serde(rename = "logStreamName")]
+    pub stream: String,
     /// When it was taken, milliseconds since 1970.
     pub timestamp: i64,
     /// What the function wrote.
@@ -58,7 +59,8 @@ pub struct LogReader {
     group: String,
     http: Loopback,
     from: i64,
-    seen: HashSet<String>,
+    /// The lines of the last millisecond that was read, and how many of each: the next read begins with that millisecond.
+    seen: HashMap<LogLine, usize>,
 }
 
 impl LogReader {
@@ -70,7 +72,7 @@ impl LogReader {
             group: format!("/aws/lambda/{function}"),
             http: Loopback::new(Duration::from_secs(10)),
             from: 0,
-            seen: HashSet::new(),
+            seen: HashMap::new(),
         }
     }
 
@@ -83,17 +85,32 @@ impl LogReader {
         let mut token = None;
         loop {
             let page = self.page(token).await?;
-            lines.extend(page.events.into_iter().filter(|line| self.seen.insert(line.event_id.clone())));
+            lines.extend(page.events);
             token = page.next_token;
             if token.is_none() {
                 break;
             }
         }
         lines.sort_by_key(|line| line.timestamp);
-        if let Some(last) = lines.last() {
-            self.from = self.from.max(last.timestamp);
+        Ok(self.only_new(lines))
+    }
+
+    /// Takes away what was returned before, and remembers what may come again. The engine gives events no id.
+    fn only_new(&mut self, lines: Vec<LogLine>) -> Vec<LogLine> {
+        let mut known = std::mem::take(&mut self.seen);
+        let last = lines.last().map_or(self.from, |line| line.timestamp);
+        for line in lines.iter().filter(|line| line.timestamp == last) {
+            *self.seen.entry(line.clone()).or_default() += 1;
         }
-        Ok(lines)
+        self.from = last;
+        let is_new = |line: &LogLine| match known.get_mut(line) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        lines.into_iter().filter(is_new).collect()
     }
 
     async fn page(&self, token: Option<String>) -> Result<Page, LogError> {
@@ -113,5 +130,29 @@ impl LogReader {
             return Ok(Page { events: Vec::new(), next_token: None });
         }
         Ok(serde_json::from_slice(answer.body())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(texts: &[(i64, &str)]) -> Vec<LogLine> {
+        let line = |(timestamp, message): &(i64, &str)| LogLine {
+            stream: "s".into(),
+            timestamp: *timestamp,
+            message: (*message).into(),
+        };
+        texts.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_line_is_returned_once_even_if_two_are_alike_in_one_millisecond() {
+        let mut reader = LogReader::new("127.0.0.1:1".parse().unwrap(), "f");
+        assert_eq!(reader.only_new(lines(&[(1, "a"), (2, "b"), (2, "b")])).len(), 3);
+        assert_eq!(reader.from, 2);
+        assert_eq!(reader.only_new(lines(&[(2, "b"), (2, "b")])), []);
+        assert_eq!(reader.only_new(lines(&[(2, "b"), (2, "b"), (2, "b"), (3, "c")])), lines(&[(2, "b"), (3, "c")]));
+        assert_eq!(reader.only_new(lines(&[(3, "c")])), []);
     }
 }

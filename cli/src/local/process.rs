@@ -53,6 +53,14 @@ pub fn terminate(pid: i32) {
     }
 }
 
+/// Asks every other process of this process's group to end, if the group is its own.
+pub fn terminate_helpers() {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    if rustix::process::getpgrp().as_raw_nonzero().get() == me {
+        members(me).iter().filter(|member| member.pid != me).for_each(|member| terminate(member.pid));
+    }
+}
+
 /// The living processes of a group. Zombies have no command line and are left out.
 #[must_use]
 pub fn members(group: i32) -> Vec<Process> {

@@ -20,7 +20,9 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(10);
 #[non_exhaustive]
 pub enum StateError {
     /// Somebody else keeps an environment in this checkout.
-    #[error("this checkout has a local environment already (process {pid}); `ikkai local status` shows it, `ikkai local down` ends it")]
+    #[error(
+        "this checkout has a local environment already (process {pid}); `ikkai local status` shows it, `ikkai local down` ends it"
+    )]
     AlreadyRunning {
         /// The keeper's process id.
         pid: i32,

@@ -98,7 +98,9 @@ fn attribute(value: &Value) -> AttributeValue {
         Value::Number(number) => AttributeValue::N(number.to_string()),
         Value::String(text) => AttributeValue::S(text.clone()),
         Value::Array(items) => AttributeValue::L(items.iter().map(attribute).collect()),
-        Value::Object(members) => AttributeValue::M(members.iter().map(|(name, value)| (name.clone(), attribute(value))).collect()),
+        Value::Object(members) => {
+            AttributeValue::M(members.iter().map(|(name, value)| (name.clone(), attribute(value))).collect())
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use aws_sigv4::http_request::{PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode, sign};
+use aws_sigv4::http_request::{
+    PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode, sign,
+};
 use aws_sigv4::sign::v4;
 use aws_smithy_runtime_api::client::identity::Identity;
 use bytes::Bytes;

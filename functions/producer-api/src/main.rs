@@ -1,2 +1,8 @@
-//! Binary.
-fn main() {}
+//! The binary of the producer API.
+
+use ikkai::consumer::StartupError;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), StartupError> {
+    producer_api::run().await
+}

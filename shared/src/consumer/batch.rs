@@ -238,11 +238,16 @@ impl<H: Handler> BatchProcessor<H> {
             };
             report::ended(&self.core, &received[index], &run, &outcome, invocation);
             let blocks = outcome.blocks_group(hold_after_death);
-            settled.push(Settled { index, outcome, follows: false });
+            settled.push(Settled { index, job_id: run.job_id, outcome, follows: false });
             lane.next += 1;
             if blocks {
                 let followers = lane.records[lane.next..].iter();
-                settled.extend(followers.map(|&index| Settled { index, outcome: Outcome::NotStarted, follows: true }));
+                settled.extend(followers.map(|&index| Settled {
+                    index,
+                    job_id: None,
+                    outcome: Outcome::NotStarted,
+                    follows: true,
+                }));
                 lane.next = lane.records.len();
             }
         }

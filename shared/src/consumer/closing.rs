@@ -8,12 +8,15 @@ use super::handler::Handler;
 use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::report;
+use crate::job::JobId;
 use crate::queue::{MAX_ENTRIES, OutgoingMessage, VisibilityChange, copy_of, send_all};
 
 /// What became of one record of the batch.
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) index: usize,
+    /// As far as the message was understood.
+    pub(super) job_id: Option<JobId>,
     pub(super) outcome: Outcome,
     /// A FIFO follower of a head that failed.
     pub(super) follows: bool,
@@ -64,6 +67,7 @@ impl<'a, H: Handler> Closing<'a, H> {
             let received = &self.received[settled.index];
             if let Disposition::ComeBack(after) = settled.outcome.disposition()
                 && self.core.receives_run_low(received.receive_count)
+                && self.may_be_renewed(settled).await
             {
                 indexes.push(settled.index);
                 copies.push(copy_of(&received.message, after));
@@ -72,9 +76,8 @@ impl<'a, H: Handler> Closing<'a, H> {
         if copies.is_empty() {
             return Vec::new();
         }
-        let verdicts = match tokio::time::timeout(CLOSING_TIMEOUT, send_all(self.core.queue.as_ref(), &copies)).await {
-            Ok(verdicts) => verdicts,
-            Err(_) => return Vec::new(),
+        let Ok(verdicts) = tokio::time::timeout(CLOSING_TIMEOUT, send_all(self.core.queue.as_ref(), &copies)).await else {
+            return Vec::new();
         };
         let mut renewed = Vec::new();
         for (index, verdict) in indexes.into_iter().zip(verdicts) {
@@ -84,6 +87,20 @@ impl<'a, H: Handler> Closing<'a, H> {
             }
         }
         renewed
+    }
+
+    /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
+    /// record was not asked in this receive is not copied before the record says that the job still waits.
+    async fn may_be_renewed(&self, settled: &Settled) -> bool {
+        if !settled.outcome.left_record_unread() {
+            return true;
+        }
+        let Some(job_id) = &settled.job_id else { return false };
+        match self.core.ledger.get(job_id).await {
+            Ok(record) => record.is_none_or(|record| !record.status.is_final()),
+            // An outage of the table must not send jobs to the DLQ that were never tried.
+            Err(_) => true,
+        }
     }
 
     /// Followers in a FIFO group first, so that none of them is ever invisible for longer than its head.

@@ -8,7 +8,7 @@ use super::rate::RateLimit;
 use super::settings::ConsumerSettings;
 use crate::clock::Clock;
 use crate::idempotency::{ClaimRules, Ledger};
-use crate::job::{JobKind, JobPayload};
+use crate::job::{DataUse, JobKind, JobPayload};
 use crate::observability::Metrics;
 use crate::queue::Queue;
 
@@ -30,7 +30,7 @@ impl<H: Handler> Core<H> {
         ClaimRules {
             max_attempts: self.settings.max_attempts,
             max_generations: self.settings.max_generations,
-            needs_data: H::Payload::NEEDS_DATA,
+            needs_data: H::Payload::DATA == DataUse::Required,
             effect: self.handler.effect_policy(),
         }
     }

@@ -115,6 +115,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the record may be in any state: nobody asked it, or it did not answer.
+    pub(super) const fn left_record_unread(&self) -> bool {
+        matches!(self, Self::CircuitOpen(_) | Self::NotStarted | Self::Unrecorded(..))
+    }
+
     /// Whether the provider or the table failed in a way that may go away: what the circuit breaker and the batch's own error
     /// count.
     pub(super) fn is_transient_failure(&self) -> bool {

@@ -89,9 +89,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     /// The whole way.
     pub(super) async fn work(&mut self) -> Result<Outcome, Stop> {
         let envelope = self.parse().await?;
+        let (job, payload) = self.understand(envelope).await?;
         self.pass_circuit()?;
         self.check_budget()?;
-        let (job, started) = self.claim(envelope).await?;
+        let started = self.claim(&job, payload).await?;
         self.finish(job, started).await
     }
 
@@ -208,8 +209,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Ok((job, envelope.payload))
     }
 
-    async fn claim(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, Started), Stop> {
-        let (job, payload) = self.understand(envelope).await?;
+    async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
         let claim = Claim {
@@ -244,10 +244,12 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             core.handler.effect_policy().notes_first_effect() && record.first_effect_at == Some(record.updated_at);
         let claimed = Arc::new(Claimed::new(core.ledger.clone(), token, record.clone()));
         let started = Started { claimed, record, noted_first_effect };
+        // From the claim on, also while the job waits for its turn.
+        self.start_heartbeat(&started).await;
         if started.record.crashes > 0 && self.turn == Turn::WithOthers {
             return Err(Stop::Postponed(Some(Box::new(started))));
         }
-        Ok((job, started))
+        Ok(started)
     }
 
     fn note(&mut self, record: &JobRecord) {
@@ -279,7 +281,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             ends_at: now + time,
             skew: self.core.settings.lease_skew,
         };
-        self.start_heartbeat(started).await;
         let began = tokio::time::Instant::now();
         let answer = {
             let handler = AssertUnwindSafe(async { self.core.handler.handle(job, &context).await }).catch_unwind();

@@ -92,6 +92,7 @@ fn is_ordinary(found: Option<&JobRecord>, claim: &Claim, now: EpochMillis) -> bo
         _ => false,
     };
     waits
+        && (record.payload.is_some() || !claim.rules.needs_data)
         && record.attempts < claim.rules.max_attempts
         && record.payload_digest.as_ref().is_none_or(|digest| *digest == claim.payload_digest)
         && claim.rules.effect.window_start(now).is_none_or(|start| record.first_effect_at.is_none_or(|first| first >= start))

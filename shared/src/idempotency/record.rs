@@ -8,7 +8,7 @@ use crate::job::{Fingerprint, JobId, JobType};
 
 /// One item of the `jobs` table, as a value.
 ///
-/// The attribute names in DynamoDB are the field names (see [`dynamodb::codec`](super::dynamodb)). An ordinary record stays under
+/// The attribute names in DynamoDB are the field names (see `dynamodb/codec.rs`). An ordinary record stays under
 /// 1 KB, so every write of it costs one write unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {
@@ -126,6 +126,11 @@ impl JobRecord {
     #[must_use]
     pub fn lease_is_over(&self, now: EpochMillis) -> bool {
         self.lease_until.is_none_or(|end| end < now)
+    }
+
+    /// Who owns the run and the sending, now or last.
+    pub(super) fn owners(&self) -> [Option<&str>; 2] {
+        [self.lease_token.as_deref(), self.accept_token.as_deref()]
     }
 
     /// Whether `token` owns the running job.

@@ -41,7 +41,7 @@ pub trait JobStore: Send + Sync + 'static {
 pub enum Guard {
     /// There is no record.
     Absent,
-    /// The record is the one that was read: same status, generation, attempts, owner and time of the last write.
+    /// The record is the one that was read: same status, generation, attempts, owners and time of the last write.
     Unchanged,
     /// The job runs under this lease: nobody else writes then, so nothing else needs to be compared.
     Lease(String),
@@ -56,8 +56,8 @@ impl Guard {
         match (self, found) {
             (Self::Absent, found) => found.is_none(),
             (Self::Unchanged, Some(found)) => stored.is_some_and(|stored| {
-                (stored.status, stored.generation, stored.attempts, &stored.lease_token, stored.updated_at)
-                    == (found.status, found.generation, found.attempts, &found.lease_token, found.updated_at)
+                (stored.status, stored.generation, stored.attempts, stored.updated_at, stored.owners())
+                    == (found.status, found.generation, found.attempts, found.updated_at, found.owners())
             }),
             (Self::Lease(token), Some(found)) => found.is_run_by(token),
             (Self::Sending(token), Some(found)) => {

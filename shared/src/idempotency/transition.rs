@@ -97,6 +97,10 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
     if record.payload_digest.as_ref().is_some_and(|digest| *digest != asked.payload_digest) {
         return Transition::answer(Verdict::PayloadMismatch);
     }
+    // A record that a message of a newer schema version made holds no request: it counts as missing.
+    if asked.rules.needs_data && record.payload.is_none() && matches!(record.status, Status::Accepted | Status::RetryScheduled) {
+        return die(record, LastError::record_missing(), now);
+    }
     match record.status {
         Status::Succeeded => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
         Status::Cancelled => Transition::answer(Verdict::Cancelled),
@@ -355,6 +359,10 @@ fn take_over_sending(
 ) -> Transition {
     if record.status != Status::Accepted {
         return Transition::answer(Verdict::KnownEnqueued);
+    }
+    if record.accept_token.as_deref() == Some(token) {
+        // My own earlier takeover won although its answer was lost.
+        return Transition::answer(Verdict::SendTakenOver);
     }
     match (record.send_lease_until, record.enqueued_at) {
         (Some(until), _) if until >= now => Transition::answer(Verdict::SendInProgress(until)),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::field_error::FieldError;
 use super::job_type::JobType;
-use super::payload::JobPayload;
+use super::payload::{DataUse, JobPayload};
 use super::payload_decode;
 use super::payload_shape;
 use super::payloads::EmailSend;
@@ -19,8 +19,8 @@ pub struct JobKind {
     pub job_type: &'static str,
     /// The newest version of the payload that is understood.
     pub schema_version: u32,
-    /// Whether a job cannot be worked on without the private `data` of its record.
-    pub needs_data: bool,
+    /// Whether jobs have private `data` in their record.
+    pub data: DataUse,
     /// Checks a payload: its shape, its values and the rules that span fields. Pointers start at the payload.
     pub validate: fn(&Value) -> Result<(), Vec<FieldError>>,
     /// Makes the JSON Schema of the payload.
@@ -36,13 +36,7 @@ impl JobKind {
     pub const fn of<P: JobPayload>() -> Self {
         assert!(JobType::is_valid(P::TYPE), "JobPayload::TYPE is not a job type like `email.send`");
         assert!(P::SCHEMA_VERSION > 0, "JobPayload::SCHEMA_VERSION counts from 1");
-        Self {
-            job_type: P::TYPE,
-            schema_version: P::SCHEMA_VERSION,
-            needs_data: P::NEEDS_DATA,
-            validate: validate::<P>,
-            schema: schema::<P>,
-        }
+        Self { job_type: P::TYPE, schema_version: P::SCHEMA_VERSION, data: P::DATA, validate: validate::<P>, schema: schema::<P> }
     }
 
     /// The name as [`JobType`].

@@ -1,6 +1,6 @@
 //! What every [`JobStore`] has to do, as one suite: run against the in-memory store, and against DynamoDB engines.
 //!
-//! The heart is [`every_claim_is_decided_as_the_state_machine_says`]: all interesting records against all interesting claims, each
+//! The heart is `every_claim_is_decided_as_the_state_machine_says`: all interesting records against all interesting claims, each
 //! answer and each stored record compared with [`transition`].
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::clock::{Clock, EpochMillis, ManualClock};
 use crate::idempotency::{
-    Claim, ClaimRules, Created, EffectPolicy, ErrorClass, Event, FirstClaim, Guard, JobRecord, JobStore, LastError, Ledger, Replaced, Status,
-    Takeover, Verdict, transition,
+    Claim, ClaimRules, Created, EffectPolicy, ErrorClass, Event, FirstClaim, Guard, JobRecord, JobStore, LastError, Ledger,
+    Replaced, Status, Takeover, Verdict, transition,
 };
 use crate::job::{Fingerprint, IdempotencyKey, JobId, JobType, payload_digest};
 
@@ -230,7 +230,19 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
             (3, Some(back(MINUTE)), false),
             (3, Some(back(MINUTE)), true),
         ] {
-            for variant in ["plain", "other payload", "not due", "put back", "worn out", "window over", "rerun", "expired", "no payload yet"] {
+            for variant in [
+                "plain",
+                "other payload",
+                "not due",
+                "put back",
+                "worn out",
+                "window over",
+                "rerun",
+                "expired",
+                "no payload yet",
+                "no payload, data needed",
+                "data needed",
+            ] {
                 case += 1;
                 let name = format!("claim-{case}");
                 let mut record = JobRecord {
@@ -258,6 +270,11 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                     "rerun" => claim.rules.effect = window,
                     "expired" => record.expires_at = Some(back(MINUTE).to_seconds_floor()),
                     "no payload yet" => (record.payload, record.payload_digest) = (None, None),
+                    "no payload, data needed" => {
+                        (record.payload, record.payload_digest) = (None, None);
+                        claim.rules.needs_data = true;
+                    }
+                    "data needed" => claim.rules.needs_data = true,
                     _ => {}
                 }
                 // Only records that end well expire.
@@ -295,7 +312,12 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
     let mut events = vec![
         Event::BeginEffect { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
         Event::Renew { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
-        Event::Complete { token: "mine".into(), result: Some(json!({"ok": 1})), provider_ref: Some("p".into()), keep_for: MINUTE },
+        Event::Complete {
+            token: "mine".into(),
+            result: Some(json!({"ok": 1})),
+            provider_ref: Some("p".into()),
+            keep_for: MINUTE,
+        },
     ];
     for ending in [Ending::Retry(NOW + MINUTE), Ending::Defer(NOW + MINUTE), Ending::Die] {
         for certainty in [Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone] {

@@ -96,7 +96,7 @@ impl MemoryQueue {
     #[must_use]
     pub fn last_visibility(&self, receipt_handle: &str) -> Option<Duration> {
         let all = self.visibility_calls().into_iter().flatten();
-        all.filter(|change| change.receipt_handle == receipt_handle).last().map(|change| change.visible_in)
+        all.filter(|change| change.receipt_handle == receipt_handle).map(|change| change.visible_in).reduce(|_, later| later)
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, State> {

@@ -82,6 +82,20 @@ pub fn functions_know_their_timeout(stack: &Stack) -> Vec<String> {
         .collect()
 }
 
+/// A call to a provider fits into an invocation: the kit keeps up to a quarter of one for settling, and does not start what cannot finish.
+#[must_use]
+pub fn provider_calls_fit_into_an_invocation(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for consumer in stack.consumers() {
+        let call = number(consumer.function.environment("IKKAI_PROVIDER_TIMEOUT_MS"));
+        let room = consumer.function.number("/Timeout").map(|seconds| seconds * 750);
+        if call.is_none() || call >= room {
+            violations.push(format!("{}: a call of {call:?} ms does not fit into {room:?} ms", consumer.function.name));
+        }
+    }
+    violations
+}
+
 /// A consumer that may send to its own queue (renewal) is exempt from Lambda's recursion stop, which would take a renewed message away after about
 /// 16 rounds (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>).
 #[must_use]

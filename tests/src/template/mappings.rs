@@ -43,12 +43,12 @@ pub fn failures_are_reported_by_item(stack: &Stack) -> Vec<String> {
         .collect()
 }
 
-/// Concurrency is bounded at the mapping, by at least two, as the function is told; nothing is reserved, which would use up receives instead of waiting.
+/// Concurrency is bounded at the mapping, by at least two, as the function is told, in a number (local engines do not read a string); nothing is reserved, which would use up receives instead of waiting.
 #[must_use]
 pub fn concurrency_is_bounded_at_the_mapping(stack: &Stack) -> Vec<String> {
     let mut violations = Vec::new();
     for consumer in stack.consumers() {
-        let bound = consumer.mapping.number("/ScalingConfig/MaximumConcurrency");
+        let bound = consumer.mapping.at("/ScalingConfig/MaximumConcurrency").as_u64();
         if bound < Some(2) {
             violations.push(format!("{}: a maximum concurrency of {bound:?} is not 2 or more", consumer.mapping.name));
         }

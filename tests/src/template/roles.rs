@@ -127,8 +127,8 @@ pub fn mail_is_sent_as_the_sender(stack: &Stack) -> Vec<String> {
             if !sends {
                 continue;
             }
-            let sender = function.environment("IKKAI_EMAIL_FROM");
-            if !sender.is_string() || statement["Condition"]["StringEqualsIgnoreCase"]["ses:FromAddress"] != *sender {
+            let sender = address(function.environment("IKKAI_EMAIL_FROM"));
+            if sender.is_empty() || statement["Condition"]["StringEqualsIgnoreCase"]["ses:FromAddress"] != *sender {
                 violations.push(format!("{}: may send as others than {sender}", function.name));
             }
             let named = |resource: &&Value| {
@@ -151,6 +151,12 @@ pub(super) fn statements_of<'a>(stack: &'a Stack, function: &Resource<'a>) -> Ve
 
 fn statements<'a>(role: &Resource<'a>) -> Vec<&'a Value> {
     listed(role.at("/Policies")).into_iter().flat_map(|policy| listed(&policy["PolicyDocument"]["Statement"])).collect()
+}
+
+/// The address of `mail@example.com` or `Name <mail@example.com>`. SES compares the address without the name.
+fn address(sender: &Value) -> &str {
+    let sender = sender.as_str().unwrap_or_default();
+    sender.rsplit_once('<').and_then(|(_, address)| address.strip_suffix('>')).unwrap_or(sender)
 }
 
 /// `ForAllValues` is also true for a request that carries no key: the `Null` condition asks for its presence.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::operation::{JOB_TAG, Subject};
+use super::operation::{JOB_TAG, Subject, names_job, tag_value};
 use super::rule::bare_address;
 
 /// How many calls are kept; totals and effects are kept for all.
@@ -107,7 +107,7 @@ impl Calls {
 
     /// The calls about a job.
     pub fn about<'a>(&'a self, job_id: &'a str) -> impl Iterator<Item = &'a Call> {
-        self.calls.iter().filter(move |call| call.job_ids.iter().any(|id| id == job_id))
+        self.calls.iter().filter(move |call| names_job(&call.job_ids, job_id))
     }
 
     /// What came after an earlier picture: its calls, and the differences of the sums.
@@ -149,7 +149,7 @@ impl Entries {
 
     fn count_mail(&mut self, subject: &Subject) {
         if let Some(job) = subject.tag(JOB_TAG) {
-            *self.mails_by_job.entry(job.to_owned()).or_default() += 1;
+            *self.mails_by_job.entry(tag_value(job)).or_default() += 1;
         }
         for recipient in &subject.recipients {
             *self.mails_by_address.entry(bare_address(recipient).to_owned()).or_default() += 1;
@@ -249,7 +249,7 @@ impl Journal {
     }
 
     pub(super) fn mails_of(&self, job_id: &str) -> u64 {
-        self.with(|entries| entries.mails_by_job.get(job_id).copied().unwrap_or(0))
+        self.with(|entries| entries.mails_by_job.get(&tag_value(job_id)).copied().unwrap_or(0))
     }
 
     pub(super) fn mails_to(&self, address: &str) -> u64 {
@@ -293,7 +293,7 @@ mod tests {
     fn an_answer_that_comes_after_the_client_left_is_a_lost_answer_and_its_mail_counts() {
         let journal = Journal::new();
         let mail = Subject {
-            tags: vec![(JOB_TAG.into(), "j1".into())],
+            tags: vec![(JOB_TAG.into(), "email_send-1".into())],
             recipients: vec!["Zoë <zoe@example.com>".into()],
             ..call_of("ses.SendEmail")
         };
@@ -301,7 +301,7 @@ mod tests {
         journal.ended(sequence, Ending::Abandoned);
         journal.engine_answered(sequence, &mail, 200, 0);
         assert_eq!(journal.snapshot().calls[0].ending, Ending::AnswerLost(200));
-        assert_eq!((journal.mails_of("j1"), journal.mails_to("zoe@example.com")), (1, 1));
+        assert_eq!((journal.mails_of("email.send-1"), journal.mails_to("zoe@example.com")), (1, 1));
     }
 
     #[test]

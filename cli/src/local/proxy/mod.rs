@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub use journal::{Call, Calls, Ending, Totals};
-pub use operation::{JOB_TAG, Subject};
+pub use operation::{JOB_TAG, Subject, tag_value};
 pub use rule::{Action, Rule, RuleHandle};
 
 use rule::ActiveRule;

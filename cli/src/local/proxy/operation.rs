@@ -14,7 +14,8 @@ pub struct Subject {
     pub operation: String,
     /// The table, queue, bucket or function that the request names.
     pub target: Option<String>,
-    /// The ids of the jobs that the request is about: the key of an item, the bodies of messages, the tag of a mail.
+    /// The ids of the jobs that the request is about: the key of an item, the bodies of messages, the tag of a mail (in the
+    /// characters of a [tag](tag_value)).
     pub job_ids: Vec<String>,
     /// The addresses that a mail goes to.
     pub recipients: Vec<String>,
@@ -24,6 +25,18 @@ pub struct Subject {
 
 /// The tag by which a mail names its job.
 pub const JOB_TAG: &str = "ikkai-job";
+
+/// A job id in the characters that SES lets a tag have.
+#[must_use]
+pub fn tag_value(job_id: &str) -> String {
+    let allowed = |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
+    job_id.chars().map(allowed).collect()
+}
+
+/// Whether a job is among `named`, by its id or as a tag writes it.
+pub(super) fn names_job(named: &[String], job_id: &str) -> bool {
+    named.iter().any(|name| name == job_id || *name == tag_value(job_id))
+}
 
 impl Subject {
     /// Reads a request. Never fails: what cannot be read is left empty.
@@ -101,8 +114,7 @@ fn mail(operation: String, body: &[u8]) -> Subject {
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let destination = &json["Destination"];
-    let recipients =
-        ["ToAddresses", "CcAddresses", "BccAddresses"].iter().flat_map(|field| texts(&destination[field])).collect();
+    let recipients = ["ToAddresses", "CcAddresses", "BccAddresses"].iter().flat_map(|field| texts(&destination[field])).collect();
     let tags: Vec<(String, String)> = json["EmailTags"]
         .as_array()
         .into_iter()
@@ -193,15 +205,20 @@ mod tests {
     }
 
     fn signed_for(service: &str) -> HeaderMap {
-        let credential = format!("AWS4-HMAC-SHA256 Credential=test/20261129/us-east-1/{service}/aws4_request, SignedHeaders=host");
+        let credential =
+            format!("AWS4-HMAC-SHA256 Credential=test/20261129/us-east-1/{service}/aws4_request, SignedHeaders=host");
         headers(&[("authorization", &credential)])
     }
 
     #[test]
     fn a_dynamodb_call_names_its_table_and_its_job() {
         let body = br#"{"TableName":"jobs","Key":{"job_id":{"S":"email.send-1"}}}"#;
-        let subject =
-            Subject::of(&Method::POST, &Uri::from_static("/"), &headers(&[("x-amz-target", "DynamoDB_20120810.UpdateItem")]), body);
+        let subject = Subject::of(
+            &Method::POST,
+            &Uri::from_static("/"),
+            &headers(&[("x-amz-target", "DynamoDB_20120810.UpdateItem")]),
+            body,
+        );
         assert_eq!(subject.operation, "dynamodb.UpdateItem");
         assert_eq!(subject.target.as_deref(), Some("jobs"));
         assert_eq!(subject.job_ids, ["email.send-1"]);
@@ -219,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_mail_names_its_job_and_its_recipients() {
-        let body = br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email.send-1"}]}"#;
+        let body =
+            br#"{"Destination":{"ToAddresses":["a@example.com"]},"EmailTags":[{"Name":"ikkai-job","Value":"email.send-1"}]}"#;
         let subject = Subject::of(&Method::POST, &Uri::from_static("/v2/email/outbound-emails"), &signed_for("ses"), body);
         assert_eq!(subject.operation, "ses.SendEmail");
         assert_eq!(subject.job_ids, ["email.send-1"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::operation::Subject;
+use super::operation::{Subject, names_job};
 
 /// What happens to a call that a rule meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Rule {
     fn matches(&self, subject: &Subject, body: &[u8]) -> bool {
         self.operation == subject.operation
             && self.target.as_ref().is_none_or(|target| subject.target.as_ref() == Some(target))
-            && self.job.as_ref().is_none_or(|job| subject.job_ids.contains(job))
+            && self.job.as_ref().is_none_or(|job| names_job(&subject.job_ids, job))
             && self.recipient.as_ref().is_none_or(|address| subject.recipients.iter().any(|to| bare_address(to) == address))
             && self.tag.as_ref().is_none_or(|(name, value)| subject.tag(name) == Some(value))
             && self.text.as_ref().is_none_or(|text| contains(body, text.as_bytes()))

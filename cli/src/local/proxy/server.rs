@@ -103,7 +103,12 @@ impl Shared {
     }
 
     /// Asks the engine, in a task of its own: once a call is on its way, a client that leaves does not take it back.
-    async fn forward(self: &Arc<Self>, request: Request<Bytes>, subject: Subject, sequence: u64) -> Option<Response<Full<Bytes>>> {
+    async fn forward(
+        self: &Arc<Self>,
+        request: Request<Bytes>,
+        subject: Subject,
+        sequence: u64,
+    ) -> Option<Response<Full<Bytes>>> {
         let shared = Arc::clone(self);
         let exchange = async move {
             let (mut parts, body) = request.into_parts();

@@ -11,7 +11,10 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{Contact, Contacts, ContactsError, Recipient};
-use crate::address::{DisplayName, EmailAddress};
+use crate::{
+    address::{DisplayName, EmailAddress},
+    member_path::member_path,
+};
 
 /// What is read of an item. Placeholders throughout, so that no name can collide with DynamoDB's reserved words; the key is among
 /// them so that an item without any other attribute is told apart from no item.
@@ -122,16 +125,10 @@ fn variables(item: &Item) -> Result<BTreeMap<String, String>, ContactsError> {
             // A number is written as DynamoDB keeps it, digit for digit.
             AttributeValue::S(value) | AttributeValue::N(value) => drop(variables.insert(name.clone(), value.clone())),
             AttributeValue::Null(_) => {}
-            _ => return Err(malformed(&variable_path(name), "it is neither a string nor a number")),
+            _ => return Err(malformed(&member_path("variables", name), "it is neither a string nor a number")),
         }
     }
     Ok(variables)
-}
-
-/// Names the variable only if it looks like a name: a map that is keyed by personal data must not spell it out here.
-fn variable_path(name: &str) -> String {
-    let is_name = name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if is_name { format!("variables.{name}") } else { "variables".to_owned() }
 }
 
 fn malformed(attribute: &str, problem: impl ToString) -> ContactsError {

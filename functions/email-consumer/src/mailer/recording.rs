@@ -18,6 +18,7 @@ pub struct RecordingMailer(Mutex<Recording>);
 struct Recording {
     mails: Vec<Mail>,
     script: VecDeque<Result<MessageId, SendError>>,
+    accepted: usize,
 }
 
 impl RecordingMailer {
@@ -40,6 +41,12 @@ impl RecordingMailer {
         self.lock().mails.clone()
     }
 
+    /// How many mails were accepted.
+    #[must_use]
+    pub fn accepted(&self) -> usize {
+        self.lock().accepted
+    }
+
     fn lock(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,6 +58,8 @@ impl Mailer for RecordingMailer {
         let mut recording = self.lock();
         recording.mails.push(mail.clone());
         let count = recording.mails.len();
-        recording.script.pop_front().unwrap_or_else(|| Ok(MessageId::new(format!("recorded-{count}"))))
+        let answer = recording.script.pop_front().unwrap_or_else(|| Ok(MessageId::new(format!("recorded-{count}"))));
+        recording.accepted += usize::from(answer.is_ok());
+        answer
     }
 }

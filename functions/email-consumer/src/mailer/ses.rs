@@ -14,7 +14,9 @@ use aws_sdk_sesv2::{
     Client,
     config::{
         Builder, ConfigBag, Intercept, RuntimeComponents, StalledStreamProtectionConfig,
-        interceptors::BeforeTransmitInterceptorContextRef, retry::RetryConfig, timeout::TimeoutConfig,
+        interceptors::{BeforeTransmitInterceptorContextMut, BeforeTransmitInterceptorContextRef},
+        retry::RetryConfig,
+        timeout::TimeoutConfig,
     },
     error::{BuildError, ConnectorError, ProvideErrorMetadata as _, SdkError},
     operation::send_email::SendEmailError,
@@ -24,14 +26,25 @@ use aws_sdk_sesv2::{
 use aws_smithy_runtime_api::{box_error::BoxError, client::orchestrator::HttpResponse};
 
 use super::{Mailer, MessageId, SendError, failure::Refusal};
-use crate::message::Mail;
+use crate::{
+    connections::{MAX_CONNECT_TIME, http_client},
+    message::Mail,
+};
 
 /// Name of the tag that carries the job id into SES's events (bounce, complaint, delivery).
 const JOB_TAG: &str = "ikkai-job";
 /// Longest tag value (`MessageTag`, API reference).
 const MAX_TAG_CHARS: usize = 256;
-/// A connection that is not up after this will hardly come up before the attempt's own timeout.
-const MAX_CONNECT_TIME: Duration = Duration::from_millis(3100);
+/// How long an idle connection may be used again.
+///
+/// A request that is written to a connection which the other side has closed is lost, and nobody knows whether it was read: a mail in
+/// doubt. hyper does what can be done afterwards: a pooled connection whose end it has seen is not handed out, and a request that was
+/// not written yet goes to another connection. The round trip to DynamoDB before each mail gives the runtime the time to see ends that
+/// have arrived. What remains is an end that has not: lost while the sandbox was frozen, or never sent by something in between that
+/// forgot the connection. So a connection is left while the other side surely still holds it; some AWS endpoints
+/// close after 20 s of silence (<https://github.com/vectordotdev/vector/pull/9703>). The age is checked at the moment of use, by
+/// a clock that goes on while a sandbox is frozen (measured: <https://github.com/aws/aws-lambda-web-adapter/issues/830>).
+const MAX_IDLE_TIME: Duration = Duration::from_secs(10);
 
 /// What the mailer needs to know besides the SDK's configuration.
 #[derive(Clone, Debug)]
@@ -50,22 +63,31 @@ pub struct SesMailer {
 }
 
 impl SesMailer {
-    /// Makes a client of its own from the SDK configuration, `Builder::from(&sdk_config)`, whose retries are off: the SDK would repeat
-    /// a request whose answer was lost, and SES has no idempotency key, so the repetition is a second mail.
+    /// Makes a client of its own from the SDK configuration, `Builder::from(&sdk_config)`, with connections of its own that are not
+    /// kept idle for long, and with retries off: the SDK would repeat a request whose answer was lost, and SES has no idempotency key,
+    /// so the repetition is a second mail.
     #[must_use]
     pub fn new(config: Builder, settings: SesSettings) -> Self {
-        let timeouts = TimeoutConfig::builder()
-            // Under the attempt's timeout, so that a connection that never came up is told apart from an answer that never came.
-            .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIME))
-            .operation_attempt_timeout(settings.timeout)
-            .build();
+        // Under the attempt's timeout, so that a connection that never came up is told apart from an answer that never came.
+        let connect_timeout = (settings.timeout / 2).min(MAX_CONNECT_TIME);
         let config = config
+            .http_client(http_client(connect_timeout, MAX_IDLE_TIME))
             .retry_config(RetryConfig::disabled())
-            .timeout_config(timeouts)
+            .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(settings.timeout).build())
             // One clock decides when an answer is late, not two.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .build();
         Self { client: Client::from_conf(config), configuration_set: settings.configuration_set }
+    }
+
+    /// Opens `connections` connections, so that the first mails make no TLS handshake. Best effort: whatever is answered, the
+    /// connections stay.
+    ///
+    /// The call is a `GetAccount` without its signature, which SES refuses at the door: it needs no permission, leaves no denied call
+    /// in the account's trail, and takes nothing of the one call a second that all but the sending operations share
+    /// (<https://docs.aws.amazon.com/ses/latest/dg/quotas.html>).
+    pub async fn warm_up(&self, connections: usize) {
+        ikkai::aws::warm_up(connections, || Box::pin(self.client.get_account().customize().interceptor(Unsigned).send())).await;
     }
 }
 
@@ -166,6 +188,28 @@ impl Intercept for Transmission {
         _config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         self.0.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Takes the credentials out of a request.
+#[derive(Debug)]
+struct Unsigned;
+
+impl Intercept for Unsigned {
+    fn name(&self) -> &'static str {
+        "Unsigned"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        for header in ["authorization", "x-amz-security-token"] {
+            context.request_mut().headers_mut().remove(header);
+        }
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use tokio::{
 
 /// A request as it arrived, complete.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "each test program uses some of it")]
 pub(crate) struct Request {
     /// Request line and header fields.
     pub(crate) head: String,
@@ -29,6 +30,8 @@ pub(crate) enum Reply {
     Answer(u16, &'static str, String),
     /// Raw bytes, then the end of the connection.
     Bytes(&'static str),
+    /// An answer as above and, without a word about it, the end of the connection.
+    AnswerAndClose(String),
     /// A TCP reset instead of an answer.
     Reset,
     /// The end of the connection instead of an answer.
@@ -37,12 +40,22 @@ pub(crate) enum Reply {
     Silence,
 }
 
+#[allow(dead_code, reason = "each test program uses some of it")]
 pub(crate) struct Stub {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
+    connections: Arc<Mutex<Connections>>,
     task: AbortHandle,
 }
 
+/// How many connections there were, and how many have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Connections {
+    pub(crate) opened: usize,
+    pub(crate) closed: usize,
+}
+
+#[allow(dead_code, reason = "each test program uses some of it")]
 impl Stub {
     /// Starts it; it ends with the value.
     pub(crate) async fn start(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
@@ -50,14 +63,26 @@ impl Stub {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (seen, reply) = (Arc::clone(&requests), Arc::new(reply));
+        let connections = Arc::new(Mutex::new(Connections::default()));
+        let counted = Arc::clone(&connections);
         let serve = async move {
-            let mut connections = tokio::task::JoinSet::new();
+            let mut open = tokio::task::JoinSet::new();
             while let Ok((connection, _)) = listener.accept().await {
-                let (seen, reply) = (Arc::clone(&seen), Arc::clone(&reply));
-                connections.spawn(async move { serve(connection, &seen, reply.as_ref()).await });
+                counted.lock().unwrap().opened += 1;
+                let (seen, reply, counted) = (Arc::clone(&seen), Arc::clone(&reply), Arc::clone(&counted));
+                open.spawn(async move {
+                    // An error is the other side's doing, or ours on purpose.
+                    let _ended = serve(connection, &seen, reply.as_ref()).await;
+                    counted.lock().unwrap().closed += 1;
+                });
             }
         };
-        Self { address, requests, task: tokio::spawn(serve).abort_handle() }
+        Self { address, requests, connections, task: tokio::spawn(serve).abort_handle() }
+    }
+
+    /// Connections so far.
+    pub(crate) fn connections(&self) -> Connections {
+        *self.connections.lock().unwrap()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -83,13 +108,8 @@ async fn serve(
     while let Some(request) = read_request(&mut connection).await? {
         seen.lock().unwrap().push(request.clone());
         match reply(&request) {
-            Reply::Answer(status, fields, body) => {
-                let head = format!(
-                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{fields}content-length: {}\r\n\r\n",
-                    body.len()
-                );
-                connection.write_all(format!("{head}{body}").as_bytes()).await?;
-            }
+            Reply::Answer(status, fields, body) => connection.write_all(answer(status, fields, &body).as_bytes()).await?,
+            Reply::AnswerAndClose(body) => return connection.write_all(answer(200, "", &body).as_bytes()).await,
             Reply::Bytes(bytes) => return connection.write_all(bytes.as_bytes()).await,
             Reply::Reset => return connection.set_zero_linger(),
             Reply::Close => return Ok(()),
@@ -97,6 +117,10 @@ async fn serve(
         }
     }
     Ok(())
+}
+
+fn answer(status: u16, fields: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{fields}content-length: {}\r\n\r\n{body}", body.len())
 }
 
 /// The next request on the connection, or `None` when there are no more.

@@ -124,7 +124,8 @@ pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
         waits = format!("{waits} AND (attribute_not_exists({first}) OR {first} >= {start})");
     }
     update.condition = if claim.rules.needs_data {
-        waits
+        let payload = update.name("payload");
+        format!("attribute_exists({payload}) AND {waits}")
     } else {
         let key = update.name("job_id");
         format!("attribute_not_exists({key}) OR ({waits})")
@@ -168,16 +169,18 @@ fn condition(update: &mut Update, stored: Option<&JobRecord>, guard: &Guard) -> 
             format!("{owned} AND {accepted}")
         }
         (Guard::Unchanged, Some(stored)) => {
-            let owner = match &stored.lease_token {
-                Some(owner) => update.equals("lease_token", "was_owner", text(owner)),
-                None => format!("attribute_not_exists({})", update.name("lease_token")),
-            };
+            let [run, sending] =
+                [("lease_token", &stored.lease_token), ("accept_token", &stored.accept_token)].map(|(name, owner)| match owner {
+                    Some(owner) => update.equals(name, &format!("was_{name}"), text(owner)),
+                    None => format!("attribute_not_exists({})", update.name(name)),
+                });
             [
                 update.equals("status", "was_status", text(stored.status.as_str())),
                 update.equals("generation", "was_generation", number(stored.generation)),
                 update.equals("attempts", "was_attempts", number(stored.attempts)),
                 update.equals("updated_at", "was_updated_at", millis(stored.updated_at)),
-                owner,
+                run,
+                sending,
             ]
             .join(" AND ")
         }

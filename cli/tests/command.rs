@@ -1,0 +1,310 @@
+//! The `ikkai` command from outside: what it prints, its exit codes, and what it leaves running.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ikkai_cli::local::build::{FUNCTIONS, Package};
+use ikkai_cli::local::checkout::Checkout;
+use ikkai_cli::local::process;
+use ikkai_cli::local::python::{self, Extras};
+use ikkai_cli::progress::Progress;
+use serde_json::Value;
+
+const PAYLOAD: &str = r#"{"deliveryId":"mail-1","templateId":"welcome","userId":"user-42"}"#;
+
+/// A checkout of its own, so that a developer's running environment is left alone. It shares the sources and the Python environment.
+struct TestCheckout {
+    root: PathBuf,
+}
+
+impl TestCheckout {
+    fn new(name: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("ikkai-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        let state = root.join(".ikkai");
+        std::fs::create_dir_all(&state).unwrap();
+        let real = Checkout::around(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        for shared in ["Cargo.toml", "infra", "localstack"] {
+            std::os::unix::fs::symlink(real.file(shared), root.join(shared)).unwrap();
+        }
+        Self { root: root.canonicalize().unwrap() }
+    }
+
+    /// With what `up` needs: the Python environment, and stand-ins for the functions.
+    fn ready(name: &str) -> Self {
+        let checkout = Self::new(name);
+        let real = Checkout::around(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let environment = runtime.block_on(python::environment(&real, Extras::None, &Progress::silent())).unwrap();
+        let folder = environment.python().parent().unwrap().parent().unwrap().to_owned();
+        std::os::unix::fs::symlink(&folder, checkout.root.join(".ikkai").join(folder.file_name().unwrap())).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_in.py");
+        std::fs::create_dir(checkout.functions()).unwrap();
+        for name in FUNCTIONS {
+            std::fs::write(checkout.functions().join(format!("{name}.zip")), Package::of(name, &script).unwrap().zip).unwrap();
+        }
+        checkout
+    }
+
+    fn functions(&self) -> PathBuf {
+        self.root.join("functions")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ikkai"));
+        command.args(arguments).env("IKKAI_ROOT", &self.root).env_remove("IKKAI_PYTHON").env_remove("IKKAI_API");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        Run(self.command(arguments).output().unwrap())
+    }
+
+    fn up(&self, arguments: &[&str]) -> Run {
+        let functions = self.functions();
+        let all = [&["local", "up", "--functions", functions.to_str().unwrap()], arguments].concat();
+        self.run(&all)
+    }
+
+    /// Every process that works for this checkout, by the folder that all of them have as their home.
+    fn processes(&self) -> Vec<i32> {
+        let scratch = self.root.join(".ikkai/local/scratch");
+        let state: Option<Value> =
+            std::fs::read(self.root.join(".ikkai/local.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let group = state.map_or(0, |state| i32::try_from(state["enginePid"].as_i64().unwrap()).unwrap());
+        let members = process::members(group).into_iter().map(|member| member.pid);
+        members.filter(|pid| process::variable(*pid, "HOME").is_some_and(|home| Path::new(&home) == scratch)).collect()
+    }
+}
+
+impl Drop for TestCheckout {
+    fn drop(&mut self) {
+        self.run(&["local", "down"]);
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+struct Run(Output);
+
+impl Run {
+    fn code(&self) -> i32 {
+        self.0.status.code().unwrap_or(-1)
+    }
+
+    fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    fn err(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.0.stdout).unwrap_or_else(|error| panic!("{error}: {} {}", self.out(), self.err()))
+    }
+
+    fn done(self) -> Self {
+        assert_eq!(self.code(), 0, "{} {}", self.out(), self.err());
+        self
+    }
+
+    #[track_caller]
+    fn failed(self, code: i32, words: &[&str]) {
+        let text = format!("{}{}", self.out(), self.err());
+        assert_eq!(self.code(), code, "{text}");
+        for word in words {
+            assert!(text.contains(word), "no `{word}` in: {text}");
+        }
+        assert!(!text.contains("panicked") && !text.contains('\u{1b}'), "{text}");
+    }
+}
+
+/// Waits for what other processes do; there is no event to wait for across processes.
+#[track_caller]
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn help_names_every_command() {
+    let checkout = TestCheckout::new("help");
+    let help = checkout.run(&["--help"]).done().out();
+    for command in ["local", "send", "job"] {
+        assert!(help.contains(command), "{help}");
+    }
+    let local = checkout.run(&["local", "--help"]).done().out();
+    for command in ["up", "down", "status", "logs"] {
+        assert!(local.contains(command), "{local}");
+    }
+    assert!(!local.contains("keep  "), "the background process is no command for people: {local}");
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+    let checkout = TestCheckout::new("usage");
+    checkout.run(&[]).failed(2, &["Usage"]);
+    checkout.run(&["lcoal"]).failed(2, &["local"]);
+    checkout.run(&["local", "up", "--port", "0"]).failed(2, &["--port"]);
+    checkout.run(&["local", "up", "--engine", "azure"]).failed(2, &["ministack"]);
+    checkout.run(&["send", "--type", "email.send", "--key", "k"]).failed(2, &["--payload"]);
+    checkout.run(&["send", "--type", "email.send", "--key", "k", "--payload", "[]"]).failed(2, &["JSON object"]);
+    checkout.run(&["send", "--type", "t", "--key", "k", "--payload", "{}", "--count", "0"]).failed(2, &["--count"]);
+    checkout.run(&["job", "show"]).failed(2, &["<ID>"]);
+}
+
+#[test]
+fn without_an_environment_every_command_says_how_to_get_one() {
+    let checkout = TestCheckout::new("nothing");
+    checkout.run(&["local", "status"]).failed(1, &["ikkai local up"]);
+    checkout.run(&["local", "logs"]).failed(1, &["ikkai local up"]);
+    checkout.run(&["send", "--type", "t", "--key", "k", "--payload", "{}"]).failed(1, &["ikkai local up"]);
+    checkout.run(&["job", "show", "j"]).failed(1, &["ikkai local up"]);
+    assert_eq!(checkout.run(&["local", "status", "--output", "json"]).json()["state"], "stopped");
+    assert_eq!(checkout.run(&["local", "down", "--output", "json"]).done().json()["ended"], false);
+}
+
+#[test]
+fn engines_that_are_not_there_yet_are_refused_with_what_works() {
+    let checkout = TestCheckout::new("engines");
+    checkout.run(&["local", "up", "--engine", "aws"]).failed(1, &["not supported yet", "ministack"]);
+    checkout.run(&["local", "up", "--engine", "localstack"]).failed(1, &["not supported yet", "ministack"]);
+}
+
+#[test]
+fn outside_of_a_checkout_the_folder_is_named() {
+    let checkout = TestCheckout::new("outside");
+    Run(checkout.command(&["local", "up"]).env("IKKAI_ROOT", "/").output().unwrap()).failed(1, &["no checkout", "IKKAI_ROOT"]);
+}
+
+#[test]
+fn without_python_up_says_how_to_get_it() {
+    let checkout = TestCheckout::new("no-python");
+    let up = checkout.command(&["local", "up"]).env("IKKAI_PYTHON", "/nonexistent/python3").output().unwrap();
+    Run(up).failed(1, &["Python 3.10 or newer", "/nonexistent/python3: not installed", "IKKAI_PYTHON"]);
+    checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
+}
+
+#[test]
+fn an_api_elsewhere_is_refused() {
+    let checkout = TestCheckout::new("elsewhere");
+    let arguments = ["job", "show", "j", "--api", "https://example.com/"];
+    checkout.run(&arguments).failed(1, &["`https://example.com/`"]);
+}
+
+#[test]
+fn a_missing_function_package_is_named() {
+    let checkout = TestCheckout::ready("no-package");
+    std::fs::remove_file(checkout.functions().join("email-consumer.zip")).unwrap();
+    checkout.up(&[]).failed(1, &["email-consumer.zip"]);
+}
+
+#[test]
+fn a_taken_port_is_named_and_nothing_stays() {
+    let checkout = TestCheckout::ready("port");
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = other.local_addr().unwrap().port().to_string();
+    checkout.up(&["--port", &port]).failed(1, &[&format!("port {port}"), "in use"]);
+    checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
+}
+
+#[test]
+fn up_serves_jobs_until_down_and_leaves_nothing_running() {
+    let checkout = TestCheckout::ready("up");
+    let up = checkout.up(&[]).done();
+    assert!(
+        up.err().contains("starting the engine: done") && up.out().contains("send --type email.send"),
+        "{} {}",
+        up.err(),
+        up.out()
+    );
+    assert!(!up.err().contains('\u{1b}') && !up.out().contains('\u{1b}'), "colours and movement only on a terminal");
+    let status = checkout.run(&["local", "status", "--output", "json"]).done().json();
+    assert_eq!(status["state"], "running");
+    assert_eq!(status["queues"]["ikkai-email"]["visible"], 0);
+
+    let again = checkout.up(&["--output", "json"]).done().json();
+    assert_eq!(again["keeperPid"], status["environment"]["keeperPid"], "a second `up` changes nothing");
+    checkout.up(&["--port", "1"]).failed(1, &["ikkai local down"]);
+
+    let sent =
+        checkout.run(&["send", "--type", "email.send", "--key", "k 1", "--payload", PAYLOAD, "--output", "json"]).done().json();
+    assert_eq!((sent["path"].as_str(), sent["key"].as_str()), (Some("/v1/jobs"), Some("\"k 1\"")));
+    assert!(sent["authorization"].as_str().unwrap().contains("Credential=developer/"), "{sent}");
+    let sent = checkout.run(&["send", "--type", "email.send", "--key", "k1", "--payload", PAYLOAD]).done().out();
+    assert_eq!(sent.trim(), "email.send-1  accepted");
+
+    let watched = checkout.run(&["job", "show", "email.send-1", "--watch"]).done();
+    assert!(
+        watched.err().contains("running  attempts 0") && watched.out().contains("succeeded"),
+        "{} {}",
+        watched.err(),
+        watched.out()
+    );
+    checkout.run(&["job", "show", "unknown"]).failed(1, &["there is no job `unknown` (status 404)"]);
+
+    let logs = checkout.run(&["local", "logs", "producer-api"]).done().out();
+    assert!(logs.contains(r#""path": "/v1/jobs/email.send-1""#), "{logs}");
+    assert!(checkout.run(&["local", "logs", "engine"]).done().out().contains("127.0.0.1"));
+
+    let processes = checkout.processes();
+    assert!(processes.len() >= 2, "engine and a worker: {processes:?}");
+    assert!(checkout.run(&["local", "down"]).done().out().contains("has ended"));
+    assert!(processes.iter().all(|pid| process::find(*pid).is_none_or(|process| process.command.is_empty())));
+    checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
+    assert!(checkout.run(&["local", "down"]).done().out().contains("no local environment was running"));
+}
+
+#[test]
+fn a_killed_keeper_takes_everything_with_it_and_up_starts_anew() {
+    let checkout = TestCheckout::ready("crash");
+    let keeper = checkout.up(&["--output", "json"]).done().json()["keeperPid"].as_i64().unwrap();
+    let engine = checkout.processes();
+    assert!(!engine.is_empty());
+    process::kill(i32::try_from(keeper).unwrap());
+    eventually("the engine ends with its keeper", || checkout.processes().is_empty());
+    checkout.run(&["local", "status"]).failed(1, &["ended by itself"]);
+    let anew = checkout.up(&["--output", "json"]).done().json();
+    assert_ne!(anew["keeperPid"].as_i64(), Some(keeper));
+    assert_eq!(checkout.run(&["local", "status", "--output", "json"]).done().json()["state"], "running");
+}
+
+#[test]
+fn a_dead_engine_ends_the_environment_and_status_tells_why() {
+    let checkout = TestCheckout::ready("dead-engine");
+    let engine = checkout.up(&["--output", "json"]).done().json()["enginePid"].as_i64().unwrap();
+    process::kill(i32::try_from(engine).unwrap());
+    eventually("the keeper notices", || {
+        checkout.run(&["local", "status"]).err().is_empty() && !checkout.run(&["local", "status"]).out().contains("(process")
+    });
+    checkout.run(&["local", "status"]).failed(1, &["ikkai local up"]);
+}
+
+#[test]
+fn an_interrupted_up_stops_what_it_started() {
+    let checkout = TestCheckout::ready("interrupt");
+    let functions = checkout.functions();
+    let mut command = checkout.command(&["local", "up", "--functions", functions.to_str().unwrap()]);
+    let up = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let scratch = checkout.root.join(".ikkai/local/scratch");
+    eventually("the engine's folder appears", || scratch.exists());
+    let pid = i32::try_from(up.id()).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::INT).unwrap();
+    Run(up.wait_with_output().unwrap()).failed(1, &["interrupted"]);
+    checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
+    assert!(!scratch.exists(), "a stopped engine takes its scratch folder away");
+}
+
+#[test]
+fn two_checkouts_run_at_once() {
+    let (one, two) = (TestCheckout::ready("one"), TestCheckout::ready("two"));
+    let (first, second) = (one.up(&["--output", "json"]).done().json(), two.up(&["--output", "json"]).done().json());
+    assert_ne!(first["engine"], second["engine"]);
+    one.run(&["local", "down"]).done();
+    assert_eq!(two.run(&["local", "status", "--output", "json"]).done().json()["state"], "running");
+}

@@ -1,0 +1,39 @@
+//! HTTP clients for the function's AWS clients: who shares connections, and how long an idle one is trusted.
+//!
+//! An AWS client brings a pool of connections of its own unless its configuration names an HTTP client, and
+//! `SdkConfig::http_client` is empty unless somebody sets it. So two clients of one service open two sets of connections, and
+//! warming one of them does nothing for the other.
+
+use std::time::Duration;
+
+use aws_smithy_http_client::{
+    Connector,
+    proxy::ProxyConfig,
+    tls::{Provider, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn};
+
+/// A connection that is not up after this will hardly come up later. The SDK's own default.
+pub(crate) const MAX_CONNECT_TIME: Duration = Duration::from_millis(3100);
+
+/// How long hyper keeps an idle connection when nothing else is said. Good for calls that the SDK repeats by itself.
+const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(90);
+
+/// An HTTP client to be put into the `SdkConfig` that several AWS clients are made from: they share its connections.
+#[must_use]
+pub fn shared() -> SharedHttpClient {
+    http_client(MAX_CONNECT_TIME, DEFAULT_IDLE_TIME)
+}
+
+/// An HTTP client with the SDK's own TLS and proxy settings and one pool of connections, whatever the timeouts of the AWS clients
+/// that use it.
+pub(crate) fn http_client(connect_timeout: Duration, idle_timeout: Duration) -> SharedHttpClient {
+    let connector = Connector::builder()
+        .connector_settings(HttpConnectorSettings::builder().connect_timeout(connect_timeout).build())
+        .pool_idle_timeout(idle_timeout)
+        .proxy_config(ProxyConfig::from_env())
+        .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+        .build();
+    let connector = SharedHttpConnector::new(connector);
+    http_client_fn(move |_, _| connector.clone())
+}

@@ -1,0 +1,125 @@
+//! What becomes of one `email.send` job.
+
+use std::{sync::Arc, time::Duration};
+
+use ikkai::{
+    consumer::{Done, Failure, Handler, JobContext},
+    idempotency::EffectPolicy,
+    job::{EmailSend, Job},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    address::Mailbox,
+    contacts::{Contact, Contacts, ContactsError, Recipient},
+    job_data,
+    mailer::{Mailer, SendError},
+    message::Mail,
+    settings::EmailSettings,
+    templates::Templates,
+};
+
+/// How long to leave an account alone that may not send: an operator has to act first.
+const SUSPENDED_DELAY: Duration = Duration::from_secs(15 * 60);
+
+/// Sends the mail of an `email.send` job: looks the user up, renders the template, announces the effect, sends.
+///
+/// The template's variables are the contact's own, its `display_name`, and those in the job's private `data.variables`, each
+/// winning over the ones before it.
+pub struct EmailHandler {
+    contacts: Arc<dyn Contacts>,
+    mailer: Arc<dyn Mailer>,
+    templates: Templates,
+    from: Mailbox,
+    effect_policy: EffectPolicy,
+    provider_timeout: Duration,
+}
+
+impl EmailHandler {
+    /// A handler for these parts; of the settings it keeps the sender, the policy and the provider's timeout.
+    #[must_use]
+    pub fn new(contacts: Arc<dyn Contacts>, mailer: Arc<dyn Mailer>, templates: Templates, settings: &EmailSettings) -> Self {
+        Self {
+            contacts,
+            mailer,
+            templates,
+            from: settings.from.clone(),
+            effect_policy: settings.effect_policy,
+            provider_timeout: settings.provider_timeout,
+        }
+    }
+
+    /// The user to be mailed, or `None` for one who must not be.
+    async fn recipient(&self, user_id: &str) -> Result<Option<Recipient>, Failure> {
+        match self.contacts.find(user_id).await {
+            Ok(Some(Contact::Reachable(recipient))) => Ok(Some(recipient)),
+            Ok(Some(Contact::Suppressed)) => Ok(None),
+            Ok(None) => {
+                let message = "userId names nobody in the contacts table: add the contact, then redrive the job";
+                Err(Failure::permanent("unknown_user", message))
+            }
+            Err(error @ ContactsError::Unavailable { .. }) => Err(Failure::retry(error.code(), error.to_string())),
+            Err(error @ ContactsError::Malformed { .. }) => Err(Failure::permanent(error.code(), error.to_string())),
+        }
+    }
+
+    fn compose(&self, job: &Job<EmailSend>, recipient: Recipient, data: Option<&Value>) -> Result<Mail, Failure> {
+        let Recipient { address, display_name, locale, mut variables } = recipient;
+        if let Some(name) = &display_name {
+            variables.insert("display_name".to_owned(), name.as_str().to_owned());
+        }
+        variables.extend(job_data::variables(data).map_err(|error| Failure::permanent("job_data_malformed", error.to_string()))?);
+        let content = self
+            .templates
+            .render(job.payload.template_id.as_str(), locale.as_deref(), &variables)
+            .map_err(|error| Failure::permanent(error.code(), error.to_string()))?;
+        let to = Mailbox { name: display_name, address };
+        Ok(Mail { job_id: job.id.as_str().to_owned(), from: self.from.clone(), to, content })
+    }
+
+    /// The last step before the mail goes out. From here on an answer that is lost leaves the job in doubt under `hold`.
+    async fn announce_effect(&self, context: &JobContext) -> Result<(), Failure> {
+        if self.effect_policy == EffectPolicy::Hold {
+            return context.begin_effect(self.provider_timeout).await;
+        }
+        // A mail that is cut off by the deadline may be sent and is sent again, so it is not begun without time for an answer.
+        if context.remaining() < self.provider_timeout {
+            let message = "too little time is left in this invocation for the provider's answer";
+            return Err(Failure::defer("no_time_for_effect", message, Some(Duration::ZERO)).surely_not_done());
+        }
+        Ok(())
+    }
+}
+
+impl Handler for EmailHandler {
+    type Payload = EmailSend;
+
+    fn effect_policy(&self) -> EffectPolicy {
+        self.effect_policy
+    }
+
+    async fn handle(&self, job: &Job<EmailSend>, context: &JobContext) -> Result<Done, Failure> {
+        let Some(recipient) = self.recipient(job.payload.user_id.as_str()).await? else {
+            return Ok(Done::with_result(json!({"suppressed": true})));
+        };
+        let mail = self.compose(job, recipient, context.data())?;
+        self.announce_effect(context).await?;
+        let id = self.mailer.send(&mail).await.map_err(failure)?;
+        Ok(Done::with_result(json!({"messageId": id.as_str()})).provider_ref(id.as_str()))
+    }
+}
+
+/// What a mail that was not accepted means for its job.
+fn failure(error: SendError) -> Failure {
+    let (code, message) = (error.code(), error.to_string());
+    match error {
+        // A provider that says "at once" gets the configured delay: coming back at once is what it complained about.
+        SendError::Throttled { retry_after, .. } => {
+            Failure::defer(code, message, retry_after.filter(|delay| !delay.is_zero())).surely_not_done()
+        }
+        SendError::Suspended { .. } => Failure::defer(code, message, Some(SUSPENDED_DELAY)).surely_not_done(),
+        SendError::Rejected { .. } => Failure::permanent(code, message).surely_not_done(),
+        SendError::NotSent { .. } => Failure::retry(code, message).surely_not_done(),
+        SendError::Unknown { .. } => Failure::ambiguous(code, message),
+    }
+}

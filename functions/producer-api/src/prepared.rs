@@ -1,0 +1,153 @@
+//! A job that may be posted: checked in every way that needs no service, with its record and its message.
+
+use std::sync::Arc;
+
+use ikkai::clock::EpochMillis;
+use ikkai::idempotency::{JobRecord, Status};
+use ikkai::job::{self, DataUse, Envelope, EnvelopeError, FieldError, Fingerprint, JobId, canonical, payload_digest, privacy};
+use ikkai::observability::TraceHeader;
+use ikkai::queue::{MessageError, OutgoingMessage};
+use serde_json::Value;
+
+use crate::caller::Caller;
+use crate::catalog::Served;
+use crate::problem::{Code, Problem};
+use crate::request_body::{Draft, KeyPlace, MAX_DATA_BYTES};
+
+/// A job ready to be recorded and sent. SQS will carry its message: what it would refuse was refused before.
+pub(crate) struct Prepared {
+    pub(crate) served: Arc<Served>,
+    pub(crate) record: JobRecord,
+    pub(crate) message: OutgoingMessage,
+}
+
+impl Prepared {
+    /// Checks a draft and makes its record and message.
+    ///
+    /// The trace header needs no room: as a system attribute it counts neither towards the message's bytes nor towards its ten attributes.
+    pub(crate) fn new(
+        draft: Draft,
+        caller: &Caller,
+        trace: Option<&TraceHeader>,
+        max_bytes: usize,
+        now: EpochMillis,
+    ) -> Result<Self, Problem> {
+        let Draft { served, schema_version, key, key_place, business_id, account_id, payload, data } = draft;
+        let job_type = served.job_type.clone();
+        let job_id = JobId::derive(caller.as_str(), &job_type, &key);
+        let envelope = Envelope {
+            job_id: Some(job_id.clone()),
+            job_type: job_type.clone(),
+            schema_version,
+            business_id,
+            idempotency_key: key,
+            payload,
+        };
+        check(&envelope, data.as_ref(), &served, key_place)?;
+        let message = message(&envelope, &job_id, &served, trace);
+        message.check(max_bytes).map_err(|error| too_large(&error))?;
+        let record = JobRecord {
+            idempotency_key: Some(envelope.idempotency_key.as_str().to_owned()),
+            business_id: envelope.business_id,
+            account_id,
+            fingerprint: Some(Fingerprint::random(&job_type, &envelope.payload, data.as_ref())),
+            payload_digest: Some(payload_digest(&envelope.payload)),
+            payload: Some(envelope.payload),
+            data,
+            ..JobRecord::new(job_id, job_type, schema_version, caller.as_str(), Status::Accepted, now)
+        };
+        Ok(Self { served, record, message })
+    }
+
+    /// The id of the job.
+    pub(crate) fn job_id(&self) -> &JobId {
+        &self.record.job_id
+    }
+
+    /// Whether `found`, which has this job's id, stands for the same request. The account counts: a job for another one is another job.
+    pub(crate) fn is_same_request(&self, found: &JobRecord) -> bool {
+        let mine = &self.record;
+        let (Some(payload), data) = (&mine.payload, mine.data.as_ref()) else { return false };
+        let same_content = match &found.fingerprint {
+            Some(fingerprint) => fingerprint.matches(&mine.job_type, payload, data),
+            // A record that a consumer made from a message has no fingerprint, and no data.
+            None => found.payload_digest == mine.payload_digest && data.is_none(),
+        };
+        same_content && found.account_id == mine.account_id
+    }
+}
+
+/// Everything that is wrong with the content, at once.
+fn check(envelope: &Envelope, data: Option<&Value>, served: &Served, key_place: KeyPlace) -> Result<(), Problem> {
+    let kind = &served.kind;
+    let mut code = Code::PayloadInvalid;
+    let mut errors = Vec::new();
+    if let Err(error) = envelope.check(kind) {
+        code = match error {
+            EnvelopeError::InvalidPayload(_) => Code::PayloadInvalid,
+            EnvelopeError::Refused(_) => Code::PayloadRefused,
+            _ => Code::RequestInvalid,
+        };
+        errors = error.fields();
+        // The envelope's own check stops at the first kind of mistake; a client wants to hear of all of them.
+        let shape = (kind.validate)(&envelope.payload).err().unwrap_or_default();
+        let shape = shape.into_iter().map(|error| error.under("/payload"));
+        let others: Vec<FieldError> = shape.chain(privacy::check(&envelope.payload, "/payload")).collect();
+        for other in others {
+            if !errors.contains(&other) {
+                errors.push(other);
+            }
+        }
+    }
+    errors.extend(data_error(data, kind));
+    if errors.is_empty() {
+        return Ok(());
+    }
+    if errors.iter().any(|error| matches!(error.code, "payload_too_large" | "data_too_large")) {
+        code = Code::MessageTooLarge;
+    }
+    if key_place == KeyPlace::Header {
+        errors = errors.into_iter().map(about_header).collect();
+    }
+    Err(Problem::of_fields(code, errors))
+}
+
+/// Data that no worker reads is not kept.
+fn data_error(data: Option<&Value>, kind: &job::JobKind) -> Option<FieldError> {
+    const AT: &str = "/data";
+    match (data, kind.data) {
+        (None, DataUse::Required) => Some(FieldError::new(AT, "data_missing", "this job type needs data")),
+        (Some(_), DataUse::None) => {
+            Some(FieldError::new(AT, "data_not_taken", "this job type takes no data; leave the member out"))
+        }
+        (Some(data), DataUse::Optional | DataUse::Required) if canonical(data).len() > MAX_DATA_BYTES => {
+            let message = format!("must not be larger than {MAX_DATA_BYTES} bytes; store it and pass its id in the payload");
+            Some(FieldError::new(AT, "data_too_large", message))
+        }
+        _ => None,
+    }
+}
+
+fn about_header(error: FieldError) -> FieldError {
+    if error.pointer == "/idempotencyKey" {
+        return FieldError::new("", error.code, format!("the header idempotency-key {}", error.message));
+    }
+    error
+}
+
+fn too_large(error: &MessageError) -> Problem {
+    let code = if matches!(error, MessageError::TooLarge { .. }) { Code::MessageTooLarge } else { Code::RequestInvalid };
+    Problem::new(code, error.to_string())
+}
+
+fn message(envelope: &Envelope, job_id: &JobId, served: &Served, trace: Option<&TraceHeader>) -> OutgoingMessage {
+    let mut message = OutgoingMessage::new(envelope.to_body());
+    message.trace_header = trace.map(|trace| trace.as_str().to_owned());
+    if served.name.is_fifo() {
+        // SQS does not encrypt a message's metadata: the group is a digest of the business id, not the id.
+        let group = envelope.business_id.as_deref().unwrap_or(job_id.as_str());
+        message.group_id = Some(payload_digest(&Value::from(group)));
+        message.deduplication_id = Some(job_id.as_str().to_owned());
+    }
+    message
+}

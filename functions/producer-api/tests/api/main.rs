@@ -1,0 +1,15 @@
+//! The API as its clients see it, on memory doubles.
+
+mod accepting;
+mod admission;
+mod batches;
+mod bench;
+mod callers;
+mod costs;
+mod doors;
+mod limits;
+mod looking;
+mod privacy;
+mod properties;
+mod replaying;
+mod sending;

@@ -1,0 +1,12 @@
+//! End to end on a local engine: the real function binaries, real queues, a real table, the engine's mailbox.
+//!
+//! One engine serves all tests of this binary; it ends with the process, however that ends. Times are scaled down by template
+//! parameters alone: the functions are the ones that would be deployed.
+
+mod api;
+mod failures;
+mod harness;
+mod jobs;
+mod process;
+mod quiet;
+mod store;
