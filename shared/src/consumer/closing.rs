@@ -2,14 +2,15 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 
-use super::batch::{BatchError, CLOSING_TIMEOUT, Invocation};
+use super::batch::{BatchError, Invocation};
 use super::core::Core;
 use super::handler::Handler;
 use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::report;
+use crate::clock::EpochMillis;
 use crate::job::JobId;
-use crate::queue::{MAX_ENTRIES, OutgoingMessage, VisibilityChange, copy_of, send_all};
+use crate::queue::{VisibilityChange, copy_of, send_all};
 
 /// What became of one record of the batch.
 #[derive(Debug)]
@@ -27,12 +28,13 @@ pub(super) struct Closing<'a, H: Handler> {
     core: &'a Core<H>,
     received: &'a [Received],
     settled: Vec<Settled>,
+    answer_by: EpochMillis,
 }
 
 impl<'a, H: Handler> Closing<'a, H> {
-    pub(super) fn new(core: &'a Core<H>, received: &'a [Received], mut settled: Vec<Settled>) -> Self {
+    pub(super) fn new(core: &'a Core<H>, received: &'a [Received], mut settled: Vec<Settled>, answer_by: EpochMillis) -> Self {
         settled.sort_by_key(|settled| settled.index);
-        Self { core, received, settled }
+        Self { core, received, settled, answer_by }
     }
 
     pub(super) async fn close(self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
@@ -62,25 +64,30 @@ impl<'a, H: Handler> Closing<'a, H> {
         if self.core.is_fifo() {
             return Vec::new();
         }
-        let (mut indexes, mut copies): (Vec<usize>, Vec<OutgoingMessage>) = (Vec::new(), Vec::new());
-        for settled in &self.settled {
-            let received = &self.received[settled.index];
-            if let Disposition::ComeBack(after) = settled.outcome.disposition()
-                && self.core.receives_run_low(received.receive_count)
-                && self.may_be_renewed(settled).await
-            {
-                indexes.push(settled.index);
-                copies.push(copy_of(&received.message, after));
+        // Visibility has to be set afterwards: renewals may use two thirds of what is left.
+        let patience = self.core.patience(self.answer_by) * 2 / 3;
+        let wanted = self.settled.iter().filter_map(|settled| match settled.outcome.disposition() {
+            Disposition::ComeBack(after) if self.core.receives_run_low(self.received[settled.index].receive_count) => {
+                Some((settled, after))
             }
-        }
-        if copies.is_empty() {
+            _ => None,
+        });
+        let allowed = wanted.map(|(settled, after)| async move {
+            let asked = tokio::time::timeout(patience / 2, self.may_be_renewed(settled)).await;
+            // An outage of the table must not send jobs to the DLQ that were never tried.
+            asked.unwrap_or(true).then_some((settled.index, after))
+        });
+        let renewals: Vec<_> = futures::future::join_all(allowed).await.into_iter().flatten().collect();
+        if renewals.is_empty() {
             return Vec::new();
         }
-        let Ok(verdicts) = tokio::time::timeout(CLOSING_TIMEOUT, send_all(self.core.queue.as_ref(), &copies)).await else {
+        let copies: Vec<_> = renewals.iter().map(|(index, after)| copy_of(&self.received[*index].message, *after)).collect();
+        let Ok(verdicts) = tokio::time::timeout(patience / 2, send_all(self.core.queue.as_ref(), &copies)).await else {
+            tracing::warn!(error = "no answer in time", "renewal failed");
             return Vec::new();
         };
         let mut renewed = Vec::new();
-        for (index, verdict) in indexes.into_iter().zip(verdicts) {
+        for ((index, _), verdict) in renewals.into_iter().zip(verdicts) {
             report::renewed(self.core, &self.received[index], &verdict, invocation);
             if verdict.is_ok() {
                 renewed.push(index);
@@ -116,17 +123,8 @@ impl<'a, H: Handler> Closing<'a, H> {
         };
         let followers: Vec<_> = failed.iter().filter(|settled| settled.follows).filter_map(|settled| change(&settled)).collect();
         let heads: Vec<_> = failed.iter().filter(|settled| !settled.follows).filter_map(|settled| change(&settled)).collect();
-        for batch in followers.chunks(MAX_ENTRIES).chain(heads.chunks(MAX_ENTRIES)) {
-            match tokio::time::timeout(CLOSING_TIMEOUT, self.core.queue.change_visibility(batch)).await {
-                Ok(Ok(verdicts)) => {
-                    for error in verdicts.into_iter().filter_map(Result::err) {
-                        tracing::warn!(error = %error, "visibility call failed");
-                    }
-                }
-                Ok(Err(error)) => tracing::warn!(error = %error, "visibility call failed"),
-                Err(_) => tracing::warn!(error = "no answer in time", "visibility call failed"),
-            }
-        }
+        self.core.change_visibility(&followers, self.answer_by).await;
+        self.core.change_visibility(&heads, self.answer_by).await;
     }
 
     /// Nothing to acknowledge, and everything that was started failed in a way that may go away.

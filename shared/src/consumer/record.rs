@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use uuid::Uuid;
 
-use super::budget::{Budget, Lease};
+use super::budget::Budget;
 use super::claimed::Claimed;
 use super::context::JobContext;
 use super::core::Core;
@@ -28,7 +28,7 @@ use crate::idempotency::{
     Takeover, Verdict,
 };
 use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, Parsed, decode, payload_digest};
-use crate::visibility::{Heartbeat, Held};
+use crate::visibility::Heartbeat;
 
 /// When a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,8 +139,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             ..JobRecord::new(job_id.clone(), job_type, self.core.kind.schema_version, &caller, Status::Dead, now)
         };
         self.job_id = Some(job_id);
-        match self.core.ledger.create(&record).await {
+        match self.in_time(self.core.ledger.create(&record)).await {
             Ok(Created::New) => Outcome::Poison(error),
+            // The write was repeated because its first answer was lost, and met itself.
+            Ok(Created::Exists(found)) if *found == record => Outcome::Poison(error),
             Ok(Created::Exists(_)) => Outcome::EndedBefore(error),
             // Without a record the reason would be lost, so the message comes back for another try at writing it.
             Err(problem) => self.unrecorded(&problem),
@@ -165,7 +167,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             max_generations: settings.max_generations,
         };
         self.job_id = Some(job_id.clone());
-        match self.core.ledger.apply(&job_id, &event).await {
+        match self.in_time(self.core.ledger.apply(&job_id, &event)).await {
             Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
             Ok(verdict) => self.stopped(verdict),
             Err(error) => self.unrecorded(&error),
@@ -227,7 +229,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
             rules: core.rules(),
         };
-        let record = match core.ledger.claim(claim).await {
+        let record = match self.ask(claim).await {
             Ok(Verdict::Started(record)) => *record,
             Ok(Verdict::Postponed) => return Err(Stop::Postponed(None)),
             Ok(Verdict::PayloadMismatch) => {
@@ -250,6 +252,21 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             return Err(Stop::Postponed(Some(Box::new(started))));
         }
         Ok(started)
+    }
+
+    /// The first call after a freeze may fail, and an answer may get lost: one more try, which recognises what the first one wrote.
+    async fn ask(&self, claim: Claim) -> Result<Verdict, StoreError> {
+        match self.in_time(self.core.ledger.claim(claim.clone())).await {
+            Err(StoreError::Unreachable { .. }) => self.in_time(self.core.ledger.claim(claim)).await,
+            answered => answered,
+        }
+    }
+
+    /// A table that hangs for one record must not cost the others their answer.
+    async fn in_time<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let patience = self.budget.settling_end.since(self.core.clock.now());
+        let late = |elapsed| StoreError::Unreachable { operation: "an answer in time", source: Box::new(elapsed) };
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
     }
 
     fn note(&mut self, record: &JobRecord) {
@@ -302,10 +319,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     async fn start_heartbeat(&self, started: &Started) {
-        if let (Some(heartbeat), Some(receipt_handle), Lease::Chunks) =
-            (self.heartbeat, &self.received.receipt_handle, self.budget.lease)
-        {
-            heartbeat.hold(Held { receipt_handle: receipt_handle.clone(), claimed: started.claimed.clone() }).await;
+        if let Some(heartbeat) = self.heartbeat {
+            heartbeat.hold(self.received.receipt_handle.clone(), started.claimed.clone()).await;
         }
     }
 
@@ -403,9 +418,9 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     async fn write(&self, started: &Started, event: &Event) -> Result<Verdict, StoreError> {
         let mut pause = Duration::from_millis(100);
         loop {
-            match started.claimed.apply(event).await {
+            match self.in_time(started.claimed.apply(event)).await {
                 Err(StoreError::Throttled { .. } | StoreError::Unreachable { .. })
-                    if self.core.clock.now() + pause < self.budget.deadline && pause < Duration::from_secs(1) =>
+                    if self.core.clock.now() + pause < self.budget.settling_end && pause < Duration::from_secs(1) =>
                 {
                     tokio::time::sleep(pause).await;
                     pause *= 3;
@@ -446,8 +461,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     /// The run is over and cannot be written down: the message comes back when the lease is over, and the record decides then.
     fn unsettled(&self, started: &Started, error: &StoreError) -> Outcome {
-        let now = self.core.clock.now();
-        let lease_left = started.record.lease_until.unwrap_or(now).since(now);
+        let lease_left = started.claimed.lease_until().since(self.core.clock.now());
         Outcome::Unrecorded(
             lease_left + Duration::from_secs(1),
             LastError::new(ErrorClass::Transient, error.code(), error.to_string()),
