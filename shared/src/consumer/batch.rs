@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::budget::{Budget, Lease};
 use super::circuit::Circuit;
-use super::closing::{Closing, Settled};
+use super::closing::{Closing, Follows, Settled};
 use super::core::Core;
 use super::handler::Handler;
 use super::lane::{Lane, lanes};
@@ -230,27 +230,38 @@ impl<H: Handler> BatchProcessor<H> {
                 None => run.work().await,
             };
             let outcome = match stopped {
+                Ok(Outcome::NotStarted) | Err(Stop::Ended(Outcome::NotStarted)) => run.leave().await,
                 Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
                 Err(Stop::Postponed(held)) => {
                     lane.held = held;
                     return (lane, settled);
                 }
             };
-            report::ended(&self.core, &received[index], &run, &outcome, invocation);
             let blocks = outcome.blocks_group(hold_after_death);
-            settled.push(Settled { index, job_id: run.job_id, outcome, follows: false });
+            settled.push(self.note(index, received, run, outcome, Follows::Nobody, invocation));
             lane.next += 1;
             if blocks {
-                let followers = lane.records[lane.next..].iter();
-                settled.extend(followers.map(|&index| Settled {
-                    index,
-                    job_id: None,
-                    outcome: Outcome::NotStarted,
-                    follows: true,
-                }));
+                for &index in &lane.records[lane.next..] {
+                    let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
+                    let outcome = run.leave().await;
+                    settled.push(self.note(index, received, run, outcome, Follows::FailedHead, invocation));
+                }
                 lane.next = lane.records.len();
             }
         }
         (lane, settled)
+    }
+
+    fn note(
+        &self,
+        index: usize,
+        received: &[Received],
+        run: RecordRun<'_, H>,
+        outcome: Outcome,
+        follows: Follows,
+        invocation: &Invocation,
+    ) -> Settled {
+        report::ended(&self.core, &received[index], &run, &outcome, invocation);
+        Settled { index, job_id: run.job_id, outcome, follows, at: self.core.clock.now() }
     }
 }

@@ -1,5 +1,7 @@
 //! The end of a batch: renewals, visibility, and the report.
 
+use std::collections::HashSet;
+
 use aws_lambda_events::sqs::SqsBatchResponse;
 
 use super::batch::{BatchError, Invocation};
@@ -9,6 +11,7 @@ use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::report;
 use crate::clock::EpochMillis;
+use crate::idempotency::PUT_BACK_MARGIN;
 use crate::job::JobId;
 use crate::queue::{VisibilityChange, copy_of, send_all};
 
@@ -19,8 +22,16 @@ pub(super) struct Settled {
     /// As far as the message was understood.
     pub(super) job_id: Option<JobId>,
     pub(super) outcome: Outcome,
-    /// A FIFO follower of a head that failed.
-    pub(super) follows: bool,
+    pub(super) follows: Follows,
+    /// When that was decided.
+    pub(super) at: EpochMillis,
+}
+
+/// Whether a record comes behind a failed one of its FIFO group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follows {
+    Nobody,
+    FailedHead,
 }
 
 /// Everything that is left to do once all records are settled.
@@ -52,8 +63,13 @@ impl<'a, H: Handler> Closing<'a, H> {
         let mut response = SqsBatchResponse::default();
         // Whatever has no verdict is not known to be done.
         let silent = (0..self.received.len()).filter(|index| !self.settled.iter().any(|settled| settled.index == *index));
+        // SQS may deliver a message twice in one batch; it is reported once.
+        let mut reported = HashSet::new();
         for index in failed.iter().map(|settled| settled.index).chain(silent) {
-            response.add_failure(self.received[index].message_id.clone());
+            let message_id = &self.received[index].message_id;
+            if reported.insert(message_id) {
+                response.add_failure(message_id.clone());
+            }
         }
         Ok(response)
     }
@@ -97,9 +113,11 @@ impl<'a, H: Handler> Closing<'a, H> {
     }
 
     /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
-    /// record was not asked in this receive is not copied before the record says that the job still waits.
+    /// record was not asked in this receive, or a good while ago in a long batch, is not copied before the record says that the job
+    /// still waits.
     async fn may_be_renewed(&self, settled: &Settled) -> bool {
-        if !settled.outcome.left_record_unread() {
+        let is_fresh = settled.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
+        if is_fresh && !settled.outcome.left_record_unread() {
             return true;
         }
         let Some(job_id) = &settled.job_id else { return false };
@@ -121,8 +139,13 @@ impl<'a, H: Handler> Closing<'a, H> {
             let receipt_handle = self.received[settled.index].receipt_handle.clone()?;
             Some(VisibilityChange { receipt_handle, visible_in })
         };
-        let followers: Vec<_> = failed.iter().filter(|settled| settled.follows).filter_map(|settled| change(&settled)).collect();
-        let heads: Vec<_> = failed.iter().filter(|settled| !settled.follows).filter_map(|settled| change(&settled)).collect();
+        let followers: Vec<_> = failed
+            .iter()
+            .filter(|settled| settled.follows == Follows::FailedHead)
+            .filter_map(|settled| change(&settled))
+            .collect();
+        let heads: Vec<_> =
+            failed.iter().filter(|settled| settled.follows == Follows::Nobody).filter_map(|settled| change(&settled)).collect();
         self.core.change_visibility(&followers, self.answer_by).await;
         self.core.change_visibility(&heads, self.answer_by).await;
     }

@@ -15,6 +15,7 @@ use futures::FutureExt;
 use uuid::Uuid;
 
 use super::budget::Budget;
+use super::circuit::Pass;
 use super::claimed::Claimed;
 use super::context::JobContext;
 use super::core::Core;
@@ -68,6 +69,8 @@ pub(super) struct RecordRun<'a, H: Handler> {
     budget: Budget,
     heartbeat: Option<&'a Heartbeat>,
     turn: Turn,
+    /// How it passed the circuit, until the circuit was told what came of it.
+    passed: Option<Pass>,
     /// For logs and metrics, as far as known.
     pub(super) job_id: Option<JobId>,
     pub(super) attempt: u32,
@@ -83,11 +86,30 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         heartbeat: Option<&'a Heartbeat>,
         turn: Turn,
     ) -> Self {
-        Self { core, received, budget, heartbeat, turn, job_id: None, attempt: 0, created_at: None, handler_time: None }
+        Self {
+            core,
+            received,
+            budget,
+            heartbeat,
+            turn,
+            passed: None,
+            job_id: None,
+            attempt: 0,
+            created_at: None,
+            handler_time: None,
+        }
     }
 
     /// The whole way.
     pub(super) async fn work(&mut self) -> Result<Outcome, Stop> {
+        let ended = self.steps().await;
+        if let Some(pass) = self.passed.take() {
+            self.core.circuit.give_back(pass, tokio::time::Instant::now());
+        }
+        ended
+    }
+
+    async fn steps(&mut self) -> Result<Outcome, Stop> {
         let envelope = self.parse().await?;
         let (job, payload) = self.understand(envelope).await?;
         self.pass_circuit()?;
@@ -104,6 +126,26 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         self.finish(job, *started).await
     }
 
+    /// What becomes of a record that was not started. A FIFO message on its last receive cannot come back, so its job gets its reason
+    /// now, unless it has ended before.
+    pub(super) async fn leave(&mut self) -> Outcome {
+        if !self.is_last_chance() {
+            return Outcome::NotStarted;
+        }
+        match self.give_up().await {
+            Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
+            Err(Stop::Postponed(_)) => Outcome::NotStarted,
+        }
+    }
+
+    async fn give_up(&mut self) -> Result<Outcome, Stop> {
+        self.turn = Turn::LastAndAlone;
+        let envelope = self.parse().await?;
+        let (job, payload) = self.understand(envelope).await?;
+        let started = self.claim(&job, payload).await?;
+        Ok(self.settle(&started, Err(Failure::not_started())).await)
+    }
+
     async fn finish(&mut self, job: Job<H::Payload>, started: Started) -> Result<Outcome, Stop> {
         let answer = match self.wait_for_rate().await {
             Ok(()) => self.run(&job, &started).await,
@@ -116,10 +158,11 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     // -- parse ---------------------------------------------------------------------------------------------------------------
 
     async fn parse(&mut self) -> Result<Envelope, Stop> {
-        match Envelope::parse(self.received.body(), &self.core.kind) {
-            Ok(Parsed::Job(envelope)) => Ok(envelope),
-            Ok(Parsed::TooNew(header)) => Err(self.hold_schema(&header).await.into()),
-            Err(error) => Err(self.reject(&error).await.into()),
+        match guarded(|| Envelope::parse(self.received.body(), &self.core.kind)) {
+            Ok(Ok(Parsed::Job(envelope))) => Ok(envelope),
+            Ok(Ok(Parsed::TooNew(header))) => Err(self.hold_schema(&header).await.into()),
+            Ok(Err(error)) => Err(self.reject(&error).await.into()),
+            Err(panicked) => Err(self.record_poison(panicked).await.into()),
         }
     }
 
@@ -136,13 +179,13 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         let record = JobRecord {
             last_error: Some(error.clone()),
             died_at: Some(now),
+            // So that a write which is repeated because its first answer was lost recognises itself.
+            accept_token: Some(Uuid::new_v4().to_string()),
             ..JobRecord::new(job_id.clone(), job_type, self.core.kind.schema_version, &caller, Status::Dead, now)
         };
         self.job_id = Some(job_id);
         match self.in_time(self.core.ledger.create(&record)).await {
             Ok(Created::New) => Outcome::Poison(error),
-            // The write was repeated because its first answer was lost, and met itself.
-            Ok(Created::Exists(found)) if *found == record => Outcome::Poison(error),
             Ok(Created::Exists(_)) => Outcome::EndedBefore(error),
             // Without a record the reason would be lost, so the message comes back for another try at writing it.
             Err(problem) => self.unrecorded(&problem),
@@ -160,14 +203,19 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         let caller = format!("direct:{}", settings.queue_name.as_str());
         let blank =
             JobRecord::new(job_id.clone(), header.job_type.clone(), header.schema_version, &caller, Status::Accepted, now);
-        let event = Event::HoldSchema {
-            blank: Box::new(blank),
+        let hold = |hold| Event::HoldSchema {
+            blank: Box::new(blank.clone()),
             sent_at: self.received.sent_at,
-            hold: settings.schema_hold,
+            hold,
             max_generations: settings.max_generations,
         };
         self.job_id = Some(job_id.clone());
-        match self.in_time(self.core.ledger.apply(&job_id, &event)).await {
+        let mut held = self.in_time(self.core.ledger.apply(&job_id, &hold(settings.schema_hold))).await;
+        if matches!(held, Ok(Verdict::SchemaHeld)) && self.is_last_chance() {
+            // A FIFO message cannot be renewed: it has waited as long as it could.
+            held = self.in_time(self.core.ledger.apply(&job_id, &hold(Duration::ZERO))).await;
+        }
+        match held {
             Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
             Ok(verdict) => self.stopped(verdict),
             Err(error) => self.unrecorded(&error),
@@ -176,13 +224,18 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     // -- circuit and budget --------------------------------------------------------------------------------------------------
 
-    fn pass_circuit(&self) -> Result<(), Stop> {
+    fn pass_circuit(&mut self) -> Result<(), Stop> {
         // On its last receive a FIFO message runs whatever the circuit says: it cannot be renewed.
         if self.is_last_chance() {
             return Ok(());
         }
-        let passed = self.core.circuit.pass(tokio::time::Instant::now());
-        passed.map_err(|closed_for| Outcome::CircuitOpen(closed_for + self.jitter(self.core.settings.backoff.base)).into())
+        match self.core.circuit.pass(tokio::time::Instant::now()) {
+            Ok(pass) => self.passed = Some(pass),
+            Err(closed_for) => {
+                return Err(Outcome::CircuitOpen(closed_for + self.jitter(self.core.settings.backoff.base)).into());
+            }
+        }
+        Ok(())
     }
 
     fn check_budget(&self) -> Result<(), Stop> {
@@ -192,9 +245,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     // -- claim ---------------------------------------------------------------------------------------------------------------
 
     async fn understand(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, serde_json::Value), Stop> {
-        let payload = match decode::<H::Payload>(&envelope.payload) {
-            Ok(payload) => payload,
-            Err(fields) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
+        let payload = match guarded(|| decode::<H::Payload>(&envelope.payload)) {
+            Ok(Ok(payload)) => payload,
+            Ok(Err(fields)) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
+            Err(panicked) => return Err(self.record_poison(panicked).await.into()),
         };
         let queue = self.core.settings.queue_name.as_str();
         let id =
@@ -279,13 +333,16 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     async fn wait_for_rate(&self) -> Result<(), Failure> {
         let Some(rate) = &self.core.rate else { return Ok(()) };
         let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::no_time)?;
-        let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).ok_or_else(Failure::no_time)?;
+        let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).map_err(Failure::rate_reached)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 
     /// Runs the handler, whatever it does: a panic, a missed deadline and a lost lease end this record only.
     async fn run(&mut self, job: &Job<H::Payload>, started: &Started) -> Result<Done, Failure> {
+        if started.claimed.is_lost() {
+            return Err(Failure::lease_lost());
+        }
         let now = self.core.clock.now();
         let time = self.budget.handler_time(now).ok_or_else(Failure::no_time)?;
         let context = JobContext {
@@ -309,7 +366,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             };
             tokio::select! {
                 biased;
-                ended = handler => ended.unwrap_or_else(|_| Err(panicked())),
+                ended = handler => ended.unwrap_or_else(|_| Err(panicked(self.core.handler.effect_policy()))),
                 () = lost_before_effect => Err(Failure::lease_lost()),
                 () = tokio::time::sleep(time) => Err(timed_out(self.core.handler.effect_policy())),
             }
@@ -327,19 +384,40 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     // -- classify and settle -------------------------------------------------------------------------------------------------
 
     /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
-    async fn settle(&self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
+    async fn settle(&mut self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
         if let Some(heartbeat) = self.heartbeat {
             heartbeat.release(&started.claimed).await;
         }
         match answer {
             Ok(done) => self.complete(started, done).await,
-            Err(failure) if failure.kind == FailureKind::LeaseLost => Outcome::LeaseLost,
+            Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
             Err(failure) => self.fail(started, failure).await,
         }
     }
 
-    async fn complete(&self, started: &Started, done: Done) -> Outcome {
+    /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
+    /// a crash. Where the lease is lost as well, the write is refused.
+    async fn give_back(&self, started: &Started) -> Outcome {
+        let begun = started.claimed.effect_begun();
+        let event = Event::Fail(Failing {
+            token: started.claimed.token().to_owned(),
+            ending: Ending::Defer(self.core.clock.now()),
+            certainty: if begun { Certainty::Unstated } else { Certainty::NotDone },
+            max_attempts: self.core.settings.max_attempts,
+            effect: self.core.handler.effect_policy(),
+            first_effect_noted_by_claim: started.noted_first_effect,
+            error: LastError::new(ErrorClass::Transient, "lease_lost", "the message came out again while the handler ran"),
+        });
+        match self.in_time(started.claimed.apply(&event)).await {
+            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
+            _ => Outcome::LeaseLost,
+        }
+    }
+
+    async fn complete(&mut self, started: &Started, done: Done) -> Outcome {
         self.core.circuit.succeeded();
+        self.passed = None;
+        let done = done.fitting();
         let event = Event::Complete {
             token: started.claimed.token().to_owned(),
             result: done.result,
@@ -353,7 +431,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         }
     }
 
-    async fn fail(&self, started: &Started, failure: Failure) -> Outcome {
+    async fn fail(&mut self, started: &Started, failure: Failure) -> Outcome {
         let (ending, delay) = self.classify(started, &failure);
         let class = match (failure.kind, failure.certainty) {
             (_, Certainty::MayBeDone) => ErrorClass::Ambiguous,
@@ -380,8 +458,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         });
         let outcome = match self.write(started, &event).await {
             Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
-                FailureKind::Release => Outcome::NotStarted,
-                FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
+                FailureKind::Release(_) | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
             Ok(Verdict::Dead(error)) => Outcome::Died(error),
@@ -391,6 +469,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         };
         if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
             self.core.circuit.failed(tokio::time::Instant::now());
+            self.passed = None;
         }
         outcome
     }
@@ -403,12 +482,13 @@ impl<'a, H: Handler> RecordRun<'a, H> {
                 after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64()))
             }
             FailureKind::Defer(after) => after.unwrap_or(settings.defer),
-            FailureKind::Permanent | FailureKind::Release | FailureKind::LeaseLost => Duration::ZERO,
+            FailureKind::Release(after) => after,
+            FailureKind::Permanent | FailureKind::LeaseLost => Duration::ZERO,
         };
         let due = self.core.clock.now() + delay;
         let ending = match failure.kind {
             FailureKind::Permanent => Ending::Die,
-            FailureKind::Defer(_) | FailureKind::Release => Ending::Defer(due),
+            FailureKind::Defer(_) | FailureKind::Release(_) => Ending::Defer(due),
             FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
         };
         (ending, delay)
@@ -478,8 +558,21 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 }
 
-fn panicked() -> Failure {
-    Failure::retry("handler_panicked", "the handler panicked; its location is in the log")
+/// Reads a body with the payload type's own code, whose panics end this record only.
+fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, LastError> {
+    std::panic::catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
+        let message = "the check of the payload panicked; its location is in the log";
+        LastError::new(ErrorClass::Poison, "payload_check_panicked", message)
+    })
+}
+
+/// As with a missed deadline, nobody knows about the effect. Where a repetition is harmless for ever that does not matter.
+fn panicked(effect: EffectPolicy) -> Failure {
+    let (code, message) = ("handler_panicked", "the handler panicked; its location is in the log");
+    match effect {
+        EffectPolicy::Rerun { idempotent_for: Some(_), .. } => Failure::ambiguous(code, message),
+        _ => Failure::retry(code, message),
+    }
 }
 
 /// Under `hold` it is the record that knows whether an effect had begun; under `rerun` nobody does.

@@ -133,8 +133,11 @@ fn paused<F: Future<Output = Result<(), TestCaseError>>>(work: F) -> Result<(), 
     runtime.block_on(work)
 }
 
+/// Follows the scripts; what starts once more after them announces its effect, has it and is done.
 fn handler(policy: EffectPolicy, scripts: &[(&'static str, Vec<Step>)]) -> Scripted {
-    scripts.iter().fold(Scripted::new().policy(policy), |handler, (name, steps)| handler.on(name, steps.clone()))
+    let last = JOBS.map(|name| (name, vec![Step::Begin(seconds(2)), Step::Effect]));
+    let scripts = scripts.iter().cloned().chain(last);
+    scripts.fold(Scripted::new().policy(policy), |handler, (name, steps)| handler.on(name, steps))
 }
 
 fn play_faults(bench: &Bench<Scripted, TokioClock>, store: &[(StoreCall, StoreFault)], queue: &[QueueFault]) {

@@ -823,3 +823,45 @@ fn blank(message: &MessageBuilder, status: Status) -> JobRecord {
     let job_type = job_id.job_type();
     JobRecord::new(job_id, job_type, 1, "test-caller", status, Bench::<Scripted>::START)
 }
+
+// -- payload types with bugs -----------------------------------------------------------------------------------------------------
+
+/// A payload type whose own check panics for some values.
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Fragile {
+    page: u32,
+}
+
+impl ikkai::job::JobPayload for Fragile {
+    const TYPE: &'static str = "report.generate";
+    const SCHEMA_VERSION: u32 = 1;
+
+    fn check(&self) -> Vec<ikkai::job::FieldError> {
+        if self.page == 0 {
+            std::panic::resume_unwind(Box::new("division by zero"));
+        }
+        Vec::new()
+    }
+}
+
+struct Reports;
+
+impl ikkai::consumer::Handler for Reports {
+    type Payload = Fragile;
+
+    async fn handle(&self, _: &ikkai::job::Job<Fragile>, _: &ikkai::consumer::JobContext) -> Result<Done, Failure> {
+        Ok(Done::new())
+    }
+}
+
+#[tokio::test]
+async fn a_check_that_panics_ends_its_own_record_as_poison() {
+    let bench = Bench::with(Reports, settings());
+    let job = |id: &str, page: u32| MessageBuilder::job(id, "report.generate", id, json!({"page": page}));
+    let answer = bench.run_batch([job("a", 1).build(), job("b", 0).build(), job("c", 2).build()]).await.unwrap();
+    assert_eq!((counted(&answer, "JobsSucceeded"), answer.failed), (2, vec!["b".to_owned()]));
+    let reason =
+        bench.records.all().into_iter().find(|record| record.status == Status::Dead).and_then(|record| record.last_error);
+    assert_eq!(reason.map(|error| error.code), Some("payload_check_panicked".to_owned()));
+}
