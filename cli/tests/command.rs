@@ -255,7 +255,7 @@ fn up_serves_jobs_until_down_and_leaves_nothing_running() {
     let processes = checkout.processes();
     assert!(processes.len() >= 2, "engine and a worker: {processes:?}");
     assert!(checkout.run(&["local", "down"]).done().out().contains("has ended"));
-    assert!(processes.iter().all(|pid| process::find(*pid).is_none_or(|process| process.command.is_empty())));
+    assert!(processes.iter().all(|pid| process::find(*pid).is_none_or(|process| process.is_zombie())));
     checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
     assert!(checkout.run(&["local", "down"]).done().out().contains("no local environment was running"));
 }

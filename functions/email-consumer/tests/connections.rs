@@ -8,9 +8,7 @@ use std::{
 };
 
 use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
-use email_consumer::{
-    Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings, connections,
-};
+use email_consumer::{Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings};
 use stub::{Connections, Reply, Stub};
 use tokio::runtime::Builder;
 
@@ -134,7 +132,7 @@ async fn a_provider_that_is_away_does_not_hold_up_the_start() {
 #[tokio::test]
 async fn clients_share_connections_only_through_a_shared_http_client() {
     let stub = empty_table().await;
-    let http_client = connections::shared();
+    let http_client = ikkai::aws::connections::shared();
     for _ in 0..2 {
         table(&stub, Some(http_client.clone())).find("user-1").await.unwrap();
     }

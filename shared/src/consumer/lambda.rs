@@ -18,8 +18,10 @@ use crate::queue::SqsQueue;
 pub struct Startup {
     /// The environment. Problems are collected; the function reports all of them and does not start.
     pub config: Reader,
-    /// For the handler's own AWS clients.
+    /// For the handler's own AWS clients: clients of one service share their connections.
     pub aws: SdkConfig,
+    /// The settings every consumer has. Where one was wrong it holds a placeholder, and the function will not start.
+    pub settings: ConsumerSettings,
 }
 
 impl std::fmt::Debug for Startup {
@@ -64,12 +66,13 @@ pub enum StartupError {
 /// # Errors
 /// When settings are wrong (each problem is logged) or the runtime API ends.
 pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Result<(), StartupError> {
-    let mut startup = Startup { config: Reader::from_env(), aws: crate::aws::sdk_config().await };
-    let level = logs::LevelSetting::read(&mut startup.config);
+    let mut config = Reader::from_env();
+    let level = logs::LevelSetting::read(&mut config);
     logs::init(logs::LogSetup::new(level).own_crate(std::any::type_name::<H>()));
-    let settings = ConsumerSettings::read(&mut startup.config);
+    let settings = ConsumerSettings::read(&mut config);
+    let mut startup = Startup { config, aws: crate::aws::sdk_config().await, settings };
     let handler = make(&mut startup).await;
-    let Startup { config, aws } = startup;
+    let Startup { config, aws, settings } = startup;
     let settings =
         config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 

@@ -69,6 +69,7 @@ const PRODUCER_API: &[(&str, Need)] = &[
     ("IKKAI_QUEUES", Required),
     ("IKKAI_CALLER_POLICY", Required),
     ("IKKAI_MAX_QUEUE_DEPTH", Optional),
+    ("IKKAI_WARM_UP", Optional),
     ("IKKAI_SEND_LEASE_MS", Optional),
     ("IKKAI_MAX_MESSAGE_BYTES", Optional),
     ("IKKAI_CORS_ALLOW_ORIGINS", Optional),

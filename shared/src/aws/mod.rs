@@ -1,5 +1,7 @@
 //! AWS clients with explicit limits, and their warm-up.
 
+pub mod connections;
+
 use std::future::Future;
 use std::time::Duration;
 
@@ -15,10 +17,12 @@ pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time the start of a function waits for its connections.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The SDK configuration of every Ikkai function: behaviour pinned to a version, timeouts set (the SDK has none by default).
+/// The SDK configuration of every Ikkai function: behaviour pinned to a version, timeouts set (the SDK has none by default), and one HTTP
+/// client for all AWS clients made from it.
 pub async fn sdk_config() -> SdkConfig {
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(OPERATION_TIMEOUT);
-    aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts.build()).load().await
+    let loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(connections::shared());
+    loader.timeout_config(timeouts.build()).load().await
 }
 
 /// Opens `connections` connections by making `call` that often at once. Whatever is answered, the connections stay in the client's
@@ -33,12 +37,13 @@ where
     }
 }
 
-/// Opens connections to DynamoDB with its cheapest operation, which touches no table.
-pub async fn warm_up_dynamodb(client: &aws_sdk_dynamodb::Client, connections: usize) {
+/// Opens connections to DynamoDB with a call that touches no table and that DynamoDB refuses, see [`connections::Unsigned`].
+pub async fn warm_up_dynamodb(client: &aws_sdk_dynamodb::Client, count: usize) {
     let once = aws_sdk_dynamodb::config::retry::RetryConfig::disabled();
-    warm_up(connections, || {
+    warm_up(count, || {
         let lean = aws_sdk_dynamodb::Config::builder().retry_config(once.clone());
-        Box::pin(client.describe_endpoints().customize().config_override(lean).send())
+        let call = client.describe_endpoints().customize().config_override(lean);
+        Box::pin(call.interceptor(connections::Unsigned).send())
     })
     .await;
 }
