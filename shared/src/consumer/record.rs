@@ -4,8 +4,11 @@
 //! parse → circuit → budget → claim → rate → run → classify → settle
 //! ```
 //!
-//! A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
+//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
 //! (see [`batch`](super::batch)).
+
+mod reading;
+mod settling;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,16 +22,13 @@ use super::circuit::Pass;
 use super::claimed::Claimed;
 use super::context::JobContext;
 use super::core::Core;
-use super::failure::{Done, Failure, FailureKind};
+use super::failure::{Done, Failure};
 use super::handler::Handler;
 use super::outcome::Outcome;
 use super::received::Received;
 use crate::clock::EpochMillis;
-use crate::idempotency::{
-    Certainty, Claim, Created, EffectPolicy, Ending, ErrorClass, Event, Failing, JobRecord, LastError, Status, StoreError,
-    Takeover, Verdict,
-};
-use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, Parsed, decode, payload_digest};
+use crate::idempotency::{Claim, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
+use crate::job::{Job, JobId, payload_digest};
 use crate::visibility::Heartbeat;
 
 /// When a record is worked on.
@@ -155,73 +155,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Ok(settled)
     }
 
-    // -- parse ---------------------------------------------------------------------------------------------------------------
-
-    async fn parse(&mut self) -> Result<Envelope, Stop> {
-        match guarded(|| Envelope::parse(self.received.body(), &self.core.kind)) {
-            Ok(Ok(Parsed::Job(envelope))) => Ok(envelope),
-            Ok(Ok(Parsed::TooNew(header))) => Err(self.hold_schema(&header).await.into()),
-            Ok(Err(error)) => Err(self.reject(&error).await.into()),
-            Err(panicked) => Err(self.record_poison(panicked).await.into()),
-        }
-    }
-
-    /// A body that cannot be understood: recorded dead under its message id, with the reason and without the body.
-    async fn reject(&mut self, error: &EnvelopeError) -> Outcome {
-        self.record_poison(LastError::new(ErrorClass::Poison, error.code(), error.to_string())).await
-    }
-
-    async fn record_poison(&mut self, error: LastError) -> Outcome {
-        let job_type = self.core.kind.job_type();
-        let job_id = JobId::for_message(&job_type, &self.received.message_id);
-        let now = self.core.clock.now();
-        let caller = format!("direct:{}", self.core.settings.queue_name.as_str());
-        let record = JobRecord {
-            last_error: Some(error.clone()),
-            died_at: Some(now),
-            // So that a write which is repeated because its first answer was lost recognises itself.
-            accept_token: Some(Uuid::new_v4().to_string()),
-            ..JobRecord::new(job_id.clone(), job_type, self.core.kind.schema_version, &caller, Status::Dead, now)
-        };
-        self.job_id = Some(job_id);
-        match self.in_time(self.core.ledger.create(&record)).await {
-            Ok(Created::New) => Outcome::Poison(error),
-            Ok(Created::Exists(_)) => Outcome::EndedBefore(error),
-            // Without a record the reason would be lost, so the message comes back for another try at writing it.
-            Err(problem) => self.unrecorded(&problem),
-        }
-    }
-
-    async fn hold_schema(&mut self, header: &Header) -> Outcome {
-        let settings = &self.core.settings;
-        let job_id = match (&header.job_id, &header.idempotency_key) {
-            (Some(job_id), _) => job_id.clone(),
-            (None, Some(key)) => JobId::for_direct_sender(settings.queue_name.as_str(), &header.job_type, key),
-            (None, None) => JobId::for_message(&header.job_type, &self.received.message_id),
-        };
-        let now = self.core.clock.now();
-        let caller = format!("direct:{}", settings.queue_name.as_str());
-        let blank =
-            JobRecord::new(job_id.clone(), header.job_type.clone(), header.schema_version, &caller, Status::Accepted, now);
-        let hold = |hold| Event::HoldSchema {
-            blank: Box::new(blank.clone()),
-            sent_at: self.received.sent_at,
-            hold,
-            max_generations: settings.max_generations,
-        };
-        self.job_id = Some(job_id.clone());
-        let mut held = self.in_time(self.core.ledger.apply(&job_id, &hold(settings.schema_hold))).await;
-        if matches!(held, Ok(Verdict::SchemaHeld)) && self.is_last_chance() {
-            // A FIFO message cannot be renewed: it has waited as long as it could.
-            held = self.in_time(self.core.ledger.apply(&job_id, &hold(Duration::ZERO))).await;
-        }
-        match held {
-            Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
-            Ok(verdict) => self.stopped(verdict),
-            Err(error) => self.unrecorded(&error),
-        }
-    }
-
     // -- circuit and budget --------------------------------------------------------------------------------------------------
 
     fn pass_circuit(&mut self) -> Result<(), Stop> {
@@ -243,27 +176,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     // -- claim ---------------------------------------------------------------------------------------------------------------
-
-    async fn understand(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, serde_json::Value), Stop> {
-        let payload = match guarded(|| decode::<H::Payload>(&envelope.payload)) {
-            Ok(Ok(payload)) => payload,
-            Ok(Err(fields)) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
-            Err(panicked) => return Err(self.record_poison(panicked).await.into()),
-        };
-        let queue = self.core.settings.queue_name.as_str();
-        let id =
-            envelope.job_id.unwrap_or_else(|| JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key));
-        self.job_id = Some(id.clone());
-        let job = Job {
-            id,
-            job_type: envelope.job_type,
-            schema_version: envelope.schema_version,
-            business_id: envelope.business_id,
-            idempotency_key: envelope.idempotency_key,
-            payload,
-        };
-        Ok((job, envelope.payload))
-    }
 
     async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
         let core = self.core;
@@ -381,135 +293,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         }
     }
 
-    // -- classify and settle -------------------------------------------------------------------------------------------------
-
-    /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
-    async fn settle(&mut self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
-        if let Some(heartbeat) = self.heartbeat {
-            heartbeat.release(&started.claimed).await;
-        }
-        match answer {
-            Ok(done) => self.complete(started, done).await,
-            Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
-            Err(failure) => self.fail(started, failure).await,
-        }
-    }
-
-    /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
-    /// a crash. Where the lease is lost as well, the write is refused.
-    async fn give_back(&self, started: &Started) -> Outcome {
-        let begun = started.claimed.effect_begun();
-        let event = Event::Fail(Failing {
-            token: started.claimed.token().to_owned(),
-            ending: Ending::Defer(self.core.clock.now()),
-            certainty: if begun { Certainty::Unstated } else { Certainty::NotDone },
-            max_attempts: self.core.settings.max_attempts,
-            effect: self.core.handler.effect_policy(),
-            first_effect_noted_by_claim: started.noted_first_effect,
-            error: LastError::new(ErrorClass::Transient, "lease_lost", "the message came out again while the handler ran"),
-        });
-        match self.in_time(started.claimed.apply(&event)).await {
-            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
-            _ => Outcome::LeaseLost,
-        }
-    }
-
-    async fn complete(&mut self, started: &Started, done: Done) -> Outcome {
-        self.core.circuit.succeeded();
-        self.passed = None;
-        let done = done.fitting();
-        let event = Event::Complete {
-            token: started.claimed.token().to_owned(),
-            result: done.result,
-            provider_ref: done.provider_ref,
-            keep_for: self.core.settings.record_retention,
-        };
-        match self.write(started, &event).await {
-            Ok(Verdict::Done(Status::Succeeded)) => Outcome::Succeeded,
-            Ok(_) => Outcome::LeaseLost,
-            Err(error) => self.unsettled(started, &error),
-        }
-    }
-
-    async fn fail(&mut self, started: &Started, failure: Failure) -> Outcome {
-        let (ending, delay) = self.classify(started, &failure);
-        let class = match (failure.kind, failure.certainty) {
-            (_, Certainty::MayBeDone) => ErrorClass::Ambiguous,
-            (FailureKind::Permanent, _) => ErrorClass::Permanent,
-            (FailureKind::Defer(_), _) => ErrorClass::Deferred,
-            _ => ErrorClass::Transient,
-        };
-        let mut error = LastError::new(class, failure.code, failure.message);
-        if self.is_last_chance() && ending != Ending::Die {
-            error = LastError::new(
-                ErrorClass::Exhausted,
-                "receives_exhausted",
-                format!("the queue's receives are used up; the last failure was {}", error.code),
-            );
-        }
-        let event = Event::Fail(Failing {
-            token: started.claimed.token().to_owned(),
-            ending: if self.is_last_chance() { Ending::Die } else { ending },
-            certainty: failure.certainty,
-            max_attempts: self.core.settings.max_attempts,
-            effect: self.core.handler.effect_policy(),
-            first_effect_noted_by_claim: started.noted_first_effect,
-            error: error.clone(),
-        });
-        let outcome = match self.write(started, &event).await {
-            Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
-                FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
-                FailureKind::Release(_) | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
-                _ => Outcome::Retried(delay, error),
-            },
-            Ok(Verdict::Dead(error)) => Outcome::Died(error),
-            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
-            Ok(_) => Outcome::LeaseLost,
-            Err(problem) => self.unsettled(started, &problem),
-        };
-        if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
-            self.core.circuit.failed(tokio::time::Instant::now());
-            self.passed = None;
-        }
-        outcome
-    }
-
-    /// How a failure shall end, and when its message comes back.
-    fn classify(&self, started: &Started, failure: &Failure) -> (Ending, Duration) {
-        let settings = &self.core.settings;
-        let delay = match failure.kind {
-            FailureKind::Retry(after) => {
-                after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64()))
-            }
-            FailureKind::Defer(after) => after.unwrap_or(settings.defer),
-            FailureKind::Release(after) => after,
-            FailureKind::Permanent | FailureKind::LeaseLost => Duration::ZERO,
-        };
-        let due = self.core.clock.now() + delay;
-        let ending = match failure.kind {
-            FailureKind::Permanent => Ending::Die,
-            FailureKind::Defer(_) | FailureKind::Release(_) => Ending::Defer(due),
-            FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
-        };
-        (ending, delay)
-    }
-
-    /// Settling is worth some patience: without it a job that is done looks abandoned.
-    async fn write(&self, started: &Started, event: &Event) -> Result<Verdict, StoreError> {
-        let mut pause = Duration::from_millis(100);
-        loop {
-            match self.in_time(started.claimed.apply(event)).await {
-                Err(StoreError::Throttled { .. } | StoreError::Unreachable { .. })
-                    if self.core.clock.now() + pause < self.budget.settling_end && pause < Duration::from_secs(1) =>
-                {
-                    tokio::time::sleep(pause).await;
-                    pause *= 3;
-                }
-                answered => return answered,
-            }
-        }
-    }
-
     // -- what a record answered ----------------------------------------------------------------------------------------------
 
     /// The verdicts that stop a record before its handler.
@@ -539,15 +322,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Outcome::Unrecorded(delay, LastError::new(ErrorClass::Transient, error.code(), error.to_string()))
     }
 
-    /// The run is over and cannot be written down: the message comes back when the lease is over, and the record decides then.
-    fn unsettled(&self, started: &Started, error: &StoreError) -> Outcome {
-        let lease_left = started.claimed.lease_until().since(self.core.clock.now());
-        Outcome::Unrecorded(
-            lease_left + Duration::from_secs(1),
-            LastError::new(ErrorClass::Transient, error.code(), error.to_string()),
-        )
-    }
-
     /// A FIFO message cannot be renewed: what wants to come back on its last receive is given up with a reason instead.
     fn is_last_chance(&self) -> bool {
         self.core.is_fifo() && self.received.receive_count >= self.core.settings.max_receive_count
@@ -556,14 +330,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     fn jitter(&self, most: Duration) -> Duration {
         most.mul_f64(fastrand::f64())
     }
-}
-
-/// Reads a body with the payload type's own code, whose panics end this record only.
-fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, LastError> {
-    std::panic::catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
-        let message = "the check of the payload panicked; its location is in the log";
-        LastError::new(ErrorClass::Poison, "payload_check_panicked", message)
-    })
 }
 
 /// As with a missed deadline, nobody knows about the effect. Where a repetition is harmless for ever that does not matter.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ikkai::clock::{Clock, EpochMillis};
 use ikkai::consumer::{ConsumerSettings, Done, Failure, Handler, JobContext};
-use ikkai::idempotency::{EffectPolicy, JobRecord};
+use ikkai::idempotency::{EffectPolicy, JobRecord, Status};
 use ikkai::job::{EmailSend, Job, JobId, JobType};
 use ikkai::observability::logs::capture::Captured;
 use ikkai::observability::logs::{LevelSetting, LogSetup};
@@ -193,6 +193,18 @@ pub(crate) fn code(record: &JobRecord) -> Option<&str> {
     record.last_error.as_ref().map(|error| error.code.as_str())
 }
 
+/// The one line about what became of a message.
+pub(crate) fn line_of(logs: &Captured, message_id: &str) -> Value {
+    let lines = logs.parsed().into_iter();
+    let lines: Vec<_> = lines.filter(|line| line["message_id"] == message_id && !line["outcome"].is_null()).collect();
+    assert_eq!(lines.len(), 1, "one line a record: {lines:?}");
+    lines[0].clone()
+}
+
+pub(crate) fn assert_state(record: &JobRecord, status: Status, attempts: u32, reason: Option<&str>) {
+    assert_eq!((record.status, record.attempts, code(record)), (status, attempts, reason));
+}
+
 /// The sum of a counter over all metric lines of a run.
 pub(crate) fn counted(run: &BatchRun, metric: &str) -> u64 {
     run.metrics
@@ -249,4 +261,11 @@ pub(crate) async fn run<H: Handler, C: Clock + Clone>(
 /// A moment this long after the bench's start.
 pub(crate) fn after(time: Duration) -> EpochMillis {
     Bench::<Scripted>::START + time
+}
+
+/// A record of this message's job as the producer would have made it.
+pub(crate) fn blank(message: &MessageBuilder, status: Status) -> JobRecord {
+    let job_id = message.job_id().expect("a job");
+    let job_type = job_id.job_type();
+    JobRecord::new(job_id, job_type, 1, "test-caller", status, Bench::<Scripted>::START)
 }
