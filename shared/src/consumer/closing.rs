@@ -1,15 +1,19 @@
 //! The end of a batch: renewals, visibility, and the report.
 
+use std::collections::HashSet;
+
 use aws_lambda_events::sqs::SqsBatchResponse;
 
-use super::batch::{BatchError, CLOSING_TIMEOUT, Invocation};
+use super::batch::{BatchError, Invocation};
 use super::core::Core;
 use super::handler::Handler;
 use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::report;
+use crate::clock::EpochMillis;
+use crate::idempotency::PUT_BACK_MARGIN;
 use crate::job::JobId;
-use crate::queue::{MAX_ENTRIES, OutgoingMessage, VisibilityChange, copy_of, send_all};
+use crate::queue::{VisibilityChange, copy_of, send_all};
 
 /// What became of one record of the batch.
 #[derive(Debug)]
@@ -18,8 +22,16 @@ pub(super) struct Settled {
     /// As far as the message was understood.
     pub(super) job_id: Option<JobId>,
     pub(super) outcome: Outcome,
-    /// A FIFO follower of a head that failed.
-    pub(super) follows: bool,
+    pub(super) follows: Follows,
+    /// When that was decided.
+    pub(super) at: EpochMillis,
+}
+
+/// Whether a record comes behind a failed one of its FIFO group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follows {
+    Nobody,
+    FailedHead,
 }
 
 /// Everything that is left to do once all records are settled.
@@ -27,12 +39,13 @@ pub(super) struct Closing<'a, H: Handler> {
     core: &'a Core<H>,
     received: &'a [Received],
     settled: Vec<Settled>,
+    answer_by: EpochMillis,
 }
 
 impl<'a, H: Handler> Closing<'a, H> {
-    pub(super) fn new(core: &'a Core<H>, received: &'a [Received], mut settled: Vec<Settled>) -> Self {
+    pub(super) fn new(core: &'a Core<H>, received: &'a [Received], mut settled: Vec<Settled>, answer_by: EpochMillis) -> Self {
         settled.sort_by_key(|settled| settled.index);
-        Self { core, received, settled }
+        Self { core, received, settled, answer_by }
     }
 
     pub(super) async fn close(self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
@@ -50,8 +63,13 @@ impl<'a, H: Handler> Closing<'a, H> {
         let mut response = SqsBatchResponse::default();
         // Whatever has no verdict is not known to be done.
         let silent = (0..self.received.len()).filter(|index| !self.settled.iter().any(|settled| settled.index == *index));
+        // SQS may deliver a message twice in one batch; it is reported once.
+        let mut reported = HashSet::new();
         for index in failed.iter().map(|settled| settled.index).chain(silent) {
-            response.add_failure(self.received[index].message_id.clone());
+            let message_id = &self.received[index].message_id;
+            if reported.insert(message_id) {
+                response.add_failure(message_id.clone());
+            }
         }
         Ok(response)
     }
@@ -62,25 +80,30 @@ impl<'a, H: Handler> Closing<'a, H> {
         if self.core.is_fifo() {
             return Vec::new();
         }
-        let (mut indexes, mut copies): (Vec<usize>, Vec<OutgoingMessage>) = (Vec::new(), Vec::new());
-        for settled in &self.settled {
-            let received = &self.received[settled.index];
-            if let Disposition::ComeBack(after) = settled.outcome.disposition()
-                && self.core.receives_run_low(received.receive_count)
-                && self.may_be_renewed(settled).await
-            {
-                indexes.push(settled.index);
-                copies.push(copy_of(&received.message, after));
+        // Visibility has to be set afterwards: renewals may use two thirds of what is left.
+        let patience = self.core.patience(self.answer_by) * 2 / 3;
+        let wanted = self.settled.iter().filter_map(|settled| match settled.outcome.disposition() {
+            Disposition::ComeBack(after) if self.core.receives_run_low(self.received[settled.index].receive_count) => {
+                Some((settled, after))
             }
-        }
-        if copies.is_empty() {
+            _ => None,
+        });
+        let allowed = wanted.map(|(settled, after)| async move {
+            let asked = tokio::time::timeout(patience / 2, self.may_be_renewed(settled)).await;
+            // An outage of the table must not send jobs to the DLQ that were never tried.
+            asked.unwrap_or(true).then_some((settled.index, after))
+        });
+        let renewals: Vec<_> = futures::future::join_all(allowed).await.into_iter().flatten().collect();
+        if renewals.is_empty() {
             return Vec::new();
         }
-        let Ok(verdicts) = tokio::time::timeout(CLOSING_TIMEOUT, send_all(self.core.queue.as_ref(), &copies)).await else {
+        let copies: Vec<_> = renewals.iter().map(|(index, after)| copy_of(&self.received[*index].message, *after)).collect();
+        let Ok(verdicts) = tokio::time::timeout(patience / 2, send_all(self.core.queue.as_ref(), &copies)).await else {
+            tracing::warn!(error = "no answer in time", "renewal failed");
             return Vec::new();
         };
         let mut renewed = Vec::new();
-        for (index, verdict) in indexes.into_iter().zip(verdicts) {
+        for ((index, _), verdict) in renewals.into_iter().zip(verdicts) {
             report::renewed(self.core, &self.received[index], &verdict, invocation);
             if verdict.is_ok() {
                 renewed.push(index);
@@ -90,9 +113,11 @@ impl<'a, H: Handler> Closing<'a, H> {
     }
 
     /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
-    /// record was not asked in this receive is not copied before the record says that the job still waits.
+    /// record was not asked in this receive, or a good while ago in a long batch, is not copied before the record says that the job
+    /// still waits.
     async fn may_be_renewed(&self, settled: &Settled) -> bool {
-        if !settled.outcome.left_record_unread() {
+        let is_fresh = settled.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
+        if is_fresh && !settled.outcome.left_record_unread() {
             return true;
         }
         let Some(job_id) = &settled.job_id else { return false };
@@ -114,19 +139,15 @@ impl<'a, H: Handler> Closing<'a, H> {
             let receipt_handle = self.received[settled.index].receipt_handle.clone()?;
             Some(VisibilityChange { receipt_handle, visible_in })
         };
-        let followers: Vec<_> = failed.iter().filter(|settled| settled.follows).filter_map(|settled| change(&settled)).collect();
-        let heads: Vec<_> = failed.iter().filter(|settled| !settled.follows).filter_map(|settled| change(&settled)).collect();
-        for batch in followers.chunks(MAX_ENTRIES).chain(heads.chunks(MAX_ENTRIES)) {
-            match tokio::time::timeout(CLOSING_TIMEOUT, self.core.queue.change_visibility(batch)).await {
-                Ok(Ok(verdicts)) => {
-                    for error in verdicts.into_iter().filter_map(Result::err) {
-                        tracing::warn!(error = %error, "visibility call failed");
-                    }
-                }
-                Ok(Err(error)) => tracing::warn!(error = %error, "visibility call failed"),
-                Err(_) => tracing::warn!(error = "no answer in time", "visibility call failed"),
-            }
-        }
+        let followers: Vec<_> = failed
+            .iter()
+            .filter(|settled| settled.follows == Follows::FailedHead)
+            .filter_map(|settled| change(&settled))
+            .collect();
+        let heads: Vec<_> =
+            failed.iter().filter(|settled| settled.follows == Follows::Nobody).filter_map(|settled| change(&settled)).collect();
+        self.core.change_visibility(&followers, self.answer_by).await;
+        self.core.change_visibility(&heads, self.answer_by).await;
     }
 
     /// Nothing to acknowledge, and everything that was started failed in a way that may go away.

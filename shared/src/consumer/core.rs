@@ -1,16 +1,17 @@
 //! What a consumer keeps between invocations: clients, settings, circuit and rate. Nothing of a message survives here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::circuit::Circuit;
 use super::handler::Handler;
 use super::rate::RateLimit;
 use super::settings::ConsumerSettings;
-use crate::clock::Clock;
+use crate::clock::{Clock, EpochMillis};
 use crate::idempotency::{ClaimRules, Ledger};
 use crate::job::{DataUse, JobKind, JobPayload};
 use crate::observability::Metrics;
-use crate::queue::Queue;
+use crate::queue::{MAX_ENTRIES, Queue, VisibilityChange, change_each};
 
 /// The parts that every record of a consumer is worked on with.
 pub(super) struct Core<H: Handler> {
@@ -43,4 +44,29 @@ impl<H: Handler> Core<H> {
     pub(super) fn receives_run_low(&self, receive_count: u32) -> bool {
         receive_count.saturating_add(1) >= self.settings.max_receive_count
     }
+
+    /// Time until `end`, and no more than a call to the queue is worth.
+    pub(super) fn patience(&self, end: EpochMillis) -> Duration {
+        end.since(self.clock.now()).min(QUEUE_PATIENCE)
+    }
+
+    /// Changes visibilities in batches of ten, side by side. What fails is logged and fails nothing: the message comes back later.
+    pub(super) async fn change_visibility(&self, changes: &[VisibilityChange], end: EpochMillis) {
+        let patience = self.patience(end);
+        let calls = changes.chunks(MAX_ENTRIES).map(|batch| async move {
+            match tokio::time::timeout(patience, change_each(self.queue.as_ref(), batch)).await {
+                Ok(Ok(verdicts)) => {
+                    for error in verdicts.into_iter().filter_map(Result::err) {
+                        tracing::warn!(error = %error, "visibility call failed");
+                    }
+                }
+                Ok(Err(error)) => tracing::warn!(error = %error, "visibility call failed"),
+                Err(_) => tracing::warn!(error = "no answer in time", "visibility call failed"),
+            }
+        });
+        futures::future::join_all(calls).await;
+    }
 }
+
+/// Longest time a batch waits for a call to the queue.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(5);

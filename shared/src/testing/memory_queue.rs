@@ -18,6 +18,7 @@ pub struct MemoryQueue {
 struct State {
     calls: Vec<QueueCall>,
     faults: VecDeque<QueueFault>,
+    latency: Duration,
     depth: QueueDepth,
 }
 
@@ -43,6 +44,10 @@ pub enum QueueFault {
     FailEntries(Vec<(usize, QueueError)>),
     /// The call is held up before it takes effect.
     Delay(Duration),
+    /// The call is held up and then fails; nothing is done.
+    DelayedRefusal(Duration, QueueError),
+    /// Nobody ever answers; nothing is done.
+    Hang,
 }
 
 impl MemoryQueue {
@@ -52,9 +57,14 @@ impl MemoryQueue {
         Self::default()
     }
 
-    /// Plays `fault` at the next sending or visibility call that has none yet.
+    /// Plays `fault` at the next sending or visibility call that has none yet. A delay of zero lets one call pass.
     pub fn fail_next(&self, fault: QueueFault) {
         self.locked().faults.push_back(fault);
+    }
+
+    /// Every sending or visibility call takes this long from now on, on tokio's clock.
+    pub fn set_latency(&self, latency: Duration) {
+        self.locked().latency = latency;
     }
 
     /// What [`Queue::depth`] answers.
@@ -99,13 +109,20 @@ impl MemoryQueue {
         note: impl FnOnce(&[bool]) -> QueueCall,
     ) -> Result<Vec<Result<(), QueueError>>, QueueError> {
         assert!(entries <= MAX_ENTRIES, "SQS refuses a batch of {entries} entries");
-        let fault = self.locked().faults.pop_front();
-        if let Some(QueueFault::Delay(delay)) = &fault {
+        let (fault, latency) = {
+            let mut state = self.locked();
+            (state.faults.pop_front(), state.latency)
+        };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
+        if let Some(QueueFault::Delay(delay) | QueueFault::DelayedRefusal(delay, _)) = &fault {
             tokio::time::sleep(*delay).await;
         }
         let mut verdicts = vec![Ok(()); entries];
         match fault {
-            Some(QueueFault::Refuse(error)) => return Err(error),
+            Some(QueueFault::Hang) => std::future::pending().await,
+            Some(QueueFault::Refuse(error) | QueueFault::DelayedRefusal(_, error)) => return Err(error),
             Some(QueueFault::FailEntries(failed)) => {
                 for (index, error) in failed {
                     verdicts[index] = Err(error);
