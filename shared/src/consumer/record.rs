@@ -244,7 +244,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     async fn wait_for_rate(&self) -> Result<(), Failure> {
         let Some(rate) = &self.core.rate else { return Ok(()) };
-        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::no_time)?;
+        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::not_started)?;
         let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).map_err(Failure::rate_reached)?;
         tokio::time::sleep(wait).await;
         Ok(())
@@ -256,7 +256,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             return Err(Failure::lease_lost());
         }
         let now = self.core.clock.now();
-        let time = self.budget.handler_time(now).ok_or_else(Failure::no_time)?;
+        let time = self.budget.handler_time(now).ok_or_else(Failure::not_started)?;
         let context = JobContext {
             claimed: started.claimed.clone(),
             clock: self.core.clock.clone(),
