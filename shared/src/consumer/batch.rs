@@ -225,17 +225,10 @@ impl<H: Handler> BatchProcessor<H> {
         let mut settled = Vec::new();
         while let Some(&index) = lane.records.get(lane.next) {
             let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
-            let stopped = match lane.held.take() {
-                Some(started) => run.resume(started).await,
-                None => run.work().await,
-            };
-            let outcome = match stopped {
+            let outcome = match run.work().await {
                 Ok(Outcome::NotStarted) | Err(Stop::Ended(Outcome::NotStarted)) => run.leave().await,
                 Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
-                Err(Stop::Postponed(held)) => {
-                    lane.held = held;
-                    return (lane, settled);
-                }
+                Err(Stop::Postponed) => return (lane, settled),
             };
             let blocks = outcome.blocks_group(hold_after_death);
             settled.push(self.note(index, received, run, outcome, Follows::Nobody, invocation));

@@ -84,6 +84,9 @@ pub enum FailureKind {
     Permanent,
     /// Given back unharmed, for this long: too little time is left. Neither an attempt nor a failure.
     Release(Duration),
+    /// Too little time was left once the handler ran: given back, and back after a backoff by receives, because the next invocation may
+    /// have no more.
+    NoTime,
     /// The lease belongs to somebody else; nothing may be written.
     LeaseLost,
 }
@@ -118,9 +121,12 @@ impl Failure {
         Self::new(FailureKind::Retry(None), code, message, Certainty::MayBeDone)
     }
 
-    pub(crate) fn no_time() -> Self {
+    /// Too little time is left in this invocation for the provider: the attempt is given back and the job comes back after a backoff. No
+    /// fault of the provider's, so the circuit ignores it.
+    #[must_use]
+    pub fn no_time() -> Self {
         let message = "too little time is left in this invocation for the provider call";
-        Self::new(FailureKind::Release(Duration::ZERO), "no_time_for_effect", message, Certainty::NotDone)
+        Self::new(FailureKind::NoTime, "no_time_for_effect", message, Certainty::NotDone)
     }
 
     pub(crate) fn not_started() -> Self {

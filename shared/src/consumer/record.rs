@@ -34,7 +34,7 @@ use crate::visibility::Heartbeat;
 /// When a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// With the others. A job whose last worker died steps back.
+    /// With the others. A job that a worker died of steps back.
     WithOthers,
     /// After the others, by itself: whatever it does to the process, the others are settled.
     LastAndAlone,
@@ -44,8 +44,8 @@ pub(super) enum Turn {
 pub(super) enum Stop {
     /// The record is through.
     Ended(Outcome),
-    /// Come back when the others are through, with the claim if it is held already.
-    Postponed(Option<Box<Started>>),
+    /// Come back when the others are through.
+    Postponed,
 }
 
 impl From<Outcome> for Stop {
@@ -55,7 +55,7 @@ impl From<Outcome> for Stop {
 }
 
 /// A job whose lease is ours.
-pub(super) struct Started {
+struct Started {
     claimed: Arc<Claimed>,
     record: JobRecord,
     /// The claim noted the first try of the effect itself.
@@ -115,15 +115,11 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         self.pass_circuit()?;
         self.check_budget()?;
         let started = self.claim(&job, payload).await?;
-        self.finish(job, started).await
-    }
-
-    /// The rest of the way for a job whose claim was held back.
-    pub(super) async fn resume(&mut self, started: Box<Started>) -> Result<Outcome, Stop> {
-        let envelope = self.parse().await?;
-        let (job, _) = self.understand(envelope).await?;
-        self.note(&started.record);
-        self.finish(job, *started).await
+        let answer = match self.wait_for_rate().await {
+            Ok(()) => self.run(&job, &started).await,
+            Err(failure) => Err(failure),
+        };
+        Ok(self.settle(&started, answer).await)
     }
 
     /// What becomes of a record that was not started. A FIFO message on its last receive cannot come back, so its job gets its reason
@@ -134,7 +130,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         }
         match self.give_up().await {
             Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
-            Err(Stop::Postponed(_)) => Outcome::NotStarted,
+            Err(Stop::Postponed) => Outcome::NotStarted,
         }
     }
 
@@ -144,15 +140,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         let (job, payload) = self.understand(envelope).await?;
         let started = self.claim(&job, payload).await?;
         Ok(self.settle(&started, Err(Failure::not_started())).await)
-    }
-
-    async fn finish(&mut self, job: Job<H::Payload>, started: Started) -> Result<Outcome, Stop> {
-        let answer = match self.wait_for_rate().await {
-            Ok(()) => self.run(&job, &started).await,
-            Err(failure) => Err(failure),
-        };
-        let settled = self.settle(&started, answer).await;
-        Ok(settled)
     }
 
     // -- circuit and budget --------------------------------------------------------------------------------------------------
@@ -197,7 +184,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         };
         let record = match self.ask(claim).await {
             Ok(Verdict::Started(record)) => *record,
-            Ok(Verdict::Postponed) => return Err(Stop::Postponed(None)),
+            Ok(Verdict::Postponed) => return Err(Stop::Postponed),
             Ok(Verdict::PayloadMismatch) => {
                 let message =
                     "the job's record belongs to a request with another payload; use a new idempotency key for new content";
@@ -212,11 +199,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             core.handler.effect_policy().notes_first_effect() && record.first_effect_at == Some(record.updated_at);
         let claimed = Arc::new(Claimed::new(core.ledger.clone(), token, record.clone()));
         let started = Started { claimed, record, noted_first_effect };
-        // From the claim on, also while the job waits for its turn.
+        // From the claim on, also while the job waits for the rate.
         self.start_heartbeat(&started).await;
-        if started.record.crashes > 0 && self.turn == Turn::WithOthers {
-            return Err(Stop::Postponed(Some(Box::new(started))));
-        }
         Ok(started)
     }
 
@@ -244,7 +228,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     async fn wait_for_rate(&self) -> Result<(), Failure> {
         let Some(rate) = &self.core.rate else { return Ok(()) };
-        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::no_time)?;
+        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::not_started)?;
         let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).map_err(Failure::rate_reached)?;
         tokio::time::sleep(wait).await;
         Ok(())
@@ -256,7 +240,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             return Err(Failure::lease_lost());
         }
         let now = self.core.clock.now();
-        let time = self.budget.handler_time(now).ok_or_else(Failure::no_time)?;
+        let time = self.budget.handler_time(now).ok_or_else(Failure::not_started)?;
         let context = JobContext {
             claimed: started.claimed.clone(),
             clock: self.core.clock.clone(),

@@ -150,6 +150,7 @@ fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
     }
     match (record.first_effect_at, asked.rules.effect.window_start(now)) {
         (Some(first), Some(start)) if first < start => doubt(record, LastError::idempotency_window_over()),
+        _ if record.crashes > 0 && asked.takeover == Takeover::Postpone => Transition::answer(Verdict::Postponed),
         _ => start(record, asked, now),
     }
 }

@@ -242,6 +242,8 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 "no payload yet",
                 "no payload, data needed",
                 "data needed",
+                "crashed before",
+                "crashed before, its turn",
             ] {
                 case += 1;
                 let name = format!("claim-{case}");
@@ -256,6 +258,8 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 };
                 let mut claim = lab.claim(&name, "mine");
                 match variant {
+                    "crashed before" => (record.crashes, claim.takeover) = (1, Takeover::Postpone),
+                    "crashed before, its turn" => record.crashes = 1,
                     "other payload" => "sha256:other".clone_into(&mut claim.payload_digest),
                     "not due" => record.retry_at = Some(NOW + MINUTE),
                     "put back" => claim.sent_at = Some(NOW),

@@ -1,7 +1,7 @@
 //! A queue in memory that remembers what was asked of it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use crate::queue::{MAX_ENTRIES, OutgoingMessage, Queue, QueueDepth, QueueError, 
 /// A [`Queue`] that only takes notes. Faults are played in the order they were put in.
 #[derive(Debug, Default)]
 pub struct MemoryQueue {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +44,8 @@ pub enum QueueFault {
     FailEntries(Vec<(usize, QueueError)>),
     /// The call is held up before it takes effect.
     Delay(Duration),
+    /// The call is on its way: it takes effect after this time, also when nobody waits for it any more.
+    OnItsWay(Duration),
     /// The call is held up and then fails; nothing is done.
     DelayedRefusal(Duration, QueueError),
     /// Nobody ever answers; nothing is done.
@@ -130,7 +132,15 @@ impl MemoryQueue {
             }
             Some(QueueFault::LoseAnswer) => {
                 self.locked().calls.push(note(&vec![true; entries]));
-                return Err(QueueError::Unavailable { operation: "any", code: "answer lost".to_owned() });
+                return Err(unanswered());
+            }
+            Some(QueueFault::OnItsWay(time)) => {
+                let (state, call) = (self.state.clone(), note(&vec![true; entries]));
+                let arrival = tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    state.lock().unwrap_or_else(PoisonError::into_inner).calls.push(call);
+                });
+                return arrival.await.map(|()| verdicts).map_err(|_| unanswered());
             }
             Some(QueueFault::Delay(_)) | None => {}
         }
@@ -138,6 +148,10 @@ impl MemoryQueue {
         self.locked().calls.push(note(&taken));
         Ok(verdicts)
     }
+}
+
+fn unanswered() -> QueueError {
+    QueueError::Unavailable { operation: "any", code: "answer lost".to_owned() }
 }
 
 fn taken<T: Clone>(entries: &[T], taken: &[bool]) -> Vec<T> {

@@ -226,7 +226,7 @@ async fn an_extension_that_is_held_up_never_overwrites_the_backoff() {
     for held_up in [millis(400), millis(500), seconds(5)] {
         let bench = Bench::timed_with(ends_during_a_tick(retry()), long_running());
         bench.queue.fail_next(pass());
-        bench.queue.fail_next(QueueFault::Delay(held_up));
+        bench.queue.fail_next(QueueFault::OnItsWay(held_up));
         let answer = run(&bench, [MessageBuilder::email("a")]).await;
         assert_eq!(answer.failed, ["a"]);
         assert!(
@@ -237,6 +237,18 @@ async fn an_extension_that_is_held_up_never_overwrites_the_backoff() {
         tokio::time::sleep(seconds(120)).await;
         assert_eq!(bench.queue.calls(), before, "nothing runs on after the answer");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_that_starts_while_a_record_is_settled_does_not_overwrite_the_backoff_either() {
+    // The handler ends at 14.9 s, its settlement takes a second, and the tick of 15 s takes two.
+    let bench = Bench::timed_with(Scripted::new().on("a", [Step::Sleep(millis(14_900)), retry()]), long_running());
+    bench.store.fail_next(StoreCall::Replace, StoreFault::Delay(seconds(1)));
+    bench.queue.fail_next(pass());
+    bench.queue.fail_next(QueueFault::OnItsWay(seconds(2)));
+    run(&bench, [MessageBuilder::email("a")]).await;
+    tokio::time::sleep(seconds(120)).await;
+    assert!(visible_in(&bench, &MessageBuilder::email("a")).unwrap() <= seconds(10), "the backoff, not the extension of 85 s");
 }
 
 #[tokio::test(start_paused = true)]

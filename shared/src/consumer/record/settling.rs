@@ -85,7 +85,7 @@ impl<H: Handler> RecordRun<'_, H> {
         let outcome = match self.write(started, &event).await {
             Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
                 FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
-                FailureKind::Release(_) | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
             Ok(Verdict::Dead(error)) => Outcome::Died(error),
@@ -109,12 +109,13 @@ impl<H: Handler> RecordRun<'_, H> {
             }
             FailureKind::Defer(after) => after.unwrap_or(settings.defer),
             FailureKind::Release(after) => after,
+            FailureKind::NoTime => settings.backoff.delay(self.received.receive_count, fastrand::f64()),
             FailureKind::Permanent | FailureKind::LeaseLost => Duration::ZERO,
         };
         let due = self.core.clock.now() + delay;
         let ending = match failure.kind {
             FailureKind::Permanent => Ending::Die,
-            FailureKind::Defer(_) | FailureKind::Release(_) => Ending::Defer(due),
+            FailureKind::Defer(_) | FailureKind::Release(_) | FailureKind::NoTime => Ending::Defer(due),
             FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
         };
         (ending, delay)
