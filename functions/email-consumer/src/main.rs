@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use email_consumer::{DynamoDbContacts, EmailHandler, EmailSettings, SesMailer, SesSettings, Templates};
-use ikkai::consumer::{self, Startup, StartupError};
+use ikkai::{
+    clock::SystemClock,
+    consumer::{self, Startup, StartupError},
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), StartupError> {
@@ -13,7 +16,8 @@ async fn main() -> Result<(), StartupError> {
 async fn email_handler(startup: &mut Startup) -> EmailHandler {
     let settings = EmailSettings::read(&mut startup.config);
 
-    let contacts = DynamoDbContacts::new(aws_sdk_dynamodb::Client::new(&startup.aws), &settings.contacts_table);
+    let table = aws_sdk_dynamodb::Client::new(&startup.aws);
+    let contacts = DynamoDbContacts::new(table, &settings.contacts_table, Arc::new(SystemClock));
     let ses = SesSettings { timeout: settings.provider_timeout, configuration_set: settings.configuration_set.clone() };
     let mailer = SesMailer::new(aws_sdk_sesv2::config::Builder::from(&startup.aws), ses);
     if startup.settings.warm_up {

@@ -3,12 +3,16 @@
 mod stub;
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
 use email_consumer::{Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings};
+use ikkai::clock::SystemClock;
 use stub::{Connections, Reply, Stub};
 use tokio::runtime::Builder;
 
@@ -39,7 +43,7 @@ fn table(stub: &Stub, http_client: Option<SharedHttpClient>) -> DynamoDbContacts
         .credentials_provider(Credentials::new("AKID", "secret", None, None, "test"))
         .endpoint_url(stub.url());
     config.set_http_client(http_client);
-    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts")
+    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts", Arc::new(SystemClock))
 }
 
 async fn empty_table() -> Stub {
