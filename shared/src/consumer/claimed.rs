@@ -52,8 +52,12 @@ impl Claimed {
                 Ok(())
             }
             Ok(_) => Err(Failure::lease_lost()),
-            // Written or not, the effect does not start, so this settles as an ordinary failure.
-            Err(error) => Err(Failure::retry(error.code(), error.to_string()).surely_not_done()),
+            // Written or not, the effect does not start, so this settles as an ordinary failure; and it takes the note away that may be
+            // there, which it can only do if this copy of the record has it.
+            Err(error) => {
+                self.record.lock().await.effect_begun = true;
+                Err(Failure::retry(error.code(), error.to_string()).surely_not_done())
+            }
         }
     }
 

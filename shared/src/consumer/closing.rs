@@ -11,7 +11,7 @@ use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::report;
 use crate::clock::EpochMillis;
-use crate::idempotency::PUT_BACK_MARGIN;
+use crate::idempotency::{PUT_BACK_MARGIN, Status, was_put_back};
 use crate::job::JobId;
 use crate::queue::{VisibilityChange, copy_of, send_all};
 
@@ -25,6 +25,17 @@ pub(super) struct Settled {
     pub(super) follows: Follows,
     /// When that was decided.
     pub(super) at: EpochMillis,
+}
+
+/// What becomes of a message that cannot come back much more often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// A fresh copy takes its place.
+    Copy,
+    /// Its job is done or was taken back.
+    LetGo,
+    /// It is reported as failed.
+    Report,
 }
 
 /// Whether a record comes behind a failed one of its FIFO group.
@@ -49,11 +60,11 @@ impl<'a, H: Handler> Closing<'a, H> {
     }
 
     pub(super) async fn close(self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
-        let renewed = self.renew(invocation).await;
+        let let_go = self.renew(invocation).await;
         let failed: Vec<&Settled> = self
             .settled
             .iter()
-            .filter(|settled| settled.outcome.disposition() != Disposition::Acknowledge && !renewed.contains(&settled.index))
+            .filter(|settled| settled.outcome.disposition() != Disposition::Acknowledge && !let_go.contains(&settled.index))
             .collect();
         self.set_visibility(&failed).await;
         let started = self.settled.iter().filter(|settled| settled.outcome.is_transient_failure()).count();
@@ -74,8 +85,8 @@ impl<'a, H: Handler> Closing<'a, H> {
         Ok(response)
     }
 
-    /// Messages that want to come back and whose receives run low are sent again as fresh copies; a copy that is confirmed lets its
-    /// original go. FIFO queues have no renewal: a copy would lose its place.
+    /// Messages that want to come back and whose receives or days run low are sent again as fresh copies; a copy that is confirmed lets
+    /// its original go. FIFO queues have no renewal: a copy would lose its place. Returns the messages that may go.
     async fn renew(&self, invocation: &Invocation) -> Vec<usize> {
         if self.core.is_fifo() {
             return Vec::new();
@@ -83,49 +94,63 @@ impl<'a, H: Handler> Closing<'a, H> {
         // Visibility has to be set afterwards: renewals may use two thirds of what is left.
         let patience = self.core.patience(self.answer_by) * 2 / 3;
         let wanted = self.settled.iter().filter_map(|settled| match settled.outcome.disposition() {
-            Disposition::ComeBack(after) if self.core.receives_run_low(self.received[settled.index].receive_count) => {
+            Disposition::ComeBack(after) if self.core.must_be_renewed(&self.received[settled.index], after) => {
                 Some((settled, after))
             }
             _ => None,
         });
         let allowed = wanted.map(|(settled, after)| async move {
-            let asked = tokio::time::timeout(patience / 2, self.may_be_renewed(settled)).await;
-            // An outage of the table must not send jobs to the DLQ that were never tried.
-            asked.unwrap_or(true).then_some((settled.index, after))
+            let asked = tokio::time::timeout(patience / 2, self.fate(settled)).await;
+            (settled.index, after, asked.unwrap_or_else(|_| self.fate_without_record(settled)))
         });
-        let renewals: Vec<_> = futures::future::join_all(allowed).await.into_iter().flatten().collect();
+        let fates = futures::future::join_all(allowed).await;
+        let mut let_go: Vec<usize> = fates.iter().filter(|(.., fate)| *fate == Fate::LetGo).map(|(index, ..)| *index).collect();
+        let renewals: Vec<_> =
+            fates.into_iter().filter(|(.., fate)| *fate == Fate::Copy).map(|(index, after, _)| (index, after)).collect();
         if renewals.is_empty() {
-            return Vec::new();
+            return let_go;
         }
         let copies: Vec<_> = renewals.iter().map(|(index, after)| copy_of(&self.received[*index].message, *after)).collect();
         let Ok(verdicts) = tokio::time::timeout(patience / 2, send_all(self.core.queue.as_ref(), &copies)).await else {
             tracing::warn!(error = "no answer in time", "renewal failed");
-            return Vec::new();
+            return let_go;
         };
-        let mut renewed = Vec::new();
         for ((index, _), verdict) in renewals.into_iter().zip(verdicts) {
             report::renewed(self.core, &self.received[index], &verdict, invocation);
             if verdict.is_ok() {
-                renewed.push(index);
+                let_go.push(index);
             }
         }
-        renewed
+        let_go
     }
 
     /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
     /// record was not asked in this receive, or a good while ago in a long batch, is not copied before the record says that the job
-    /// still waits.
-    async fn may_be_renewed(&self, settled: &Settled) -> bool {
+    /// still waits, or that this message is itself a put-back.
+    async fn fate(&self, settled: &Settled) -> Fate {
         let is_fresh = settled.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
         if is_fresh && !settled.outcome.left_record_unread() {
-            return true;
+            return Fate::Copy;
         }
-        let Some(job_id) = &settled.job_id else { return false };
+        let Some(job_id) = &settled.job_id else { return Fate::Report };
+        let sent_at = self.received[settled.index].sent_at;
         match self.core.ledger.get(job_id).await {
-            Ok(record) => record.is_none_or(|record| !record.status.is_final()),
-            // An outage of the table must not send jobs to the DLQ that were never tried.
-            Err(_) => true,
+            Ok(None) => Fate::Copy,
+            Ok(Some(record)) => match record.status {
+                Status::Succeeded | Status::Cancelled => Fate::LetGo,
+                Status::Dead if was_put_back(&record, sent_at, self.core.settings.max_generations) => Fate::Copy,
+                Status::Dead | Status::InDoubt => Fate::Report,
+                _ => Fate::Copy,
+            },
+            Err(_) => self.fate_without_record(settled),
         }
+    }
+
+    /// The table does not answer. Its outage must not send jobs to the DLQ that were never tried, so the last receive is renewed unasked;
+    /// before that the message comes back and asks again.
+    fn fate_without_record(&self, settled: &Settled) -> Fate {
+        let received = &self.received[settled.index];
+        if received.receive_count >= self.core.settings.max_receive_count { Fate::Copy } else { Fate::Report }
     }
 
     /// Followers in a FIFO group first, so that none of them is ever invisible for longer than its head.

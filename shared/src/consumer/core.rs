@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::circuit::Circuit;
 use super::handler::Handler;
 use super::rate::RateLimit;
+use super::received::Received;
 use super::settings::ConsumerSettings;
 use crate::clock::{Clock, EpochMillis};
 use crate::idempotency::{ClaimRules, Ledger};
@@ -40,9 +41,13 @@ impl<H: Handler> Core<H> {
         self.settings.queue_name.is_fifo()
     }
 
-    /// Whether a message received this often must not simply come back: its next receives could be its last.
-    pub(super) fn receives_run_low(&self, receive_count: u32) -> bool {
-        receive_count.saturating_add(1) >= self.settings.max_receive_count
+    /// Whether a message must not simply come back after this time: its next receive could be its last, or the queue's retention could
+    /// remove it. Retention is counted from the send, so the first half of it is enough for anything ordinary.
+    pub(super) fn must_be_renewed(&self, received: &Received, after: Duration) -> bool {
+        let receives_run_low = received.receive_count.saturating_add(1) >= self.settings.max_receive_count;
+        let back_at = self.clock.now() + after;
+        let grows_old = received.sent_at.is_some_and(|sent| back_at.since(sent) > self.settings.queue_retention / 2);
+        receives_run_low || grows_old
     }
 
     /// Time until `end`, and no more than a call to the queue is worth.

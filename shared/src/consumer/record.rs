@@ -215,7 +215,11 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     /// A table that hangs for one record must not cost the others their answer.
     async fn in_time<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         let patience = self.budget.settling_end.since(self.core.clock.now());
-        let late = |elapsed| StoreError::Unreachable { operation: "an answer in time", source: Box::new(elapsed) };
+        let late = |elapsed| StoreError::Unreachable {
+            operation: "an answer in time",
+            code: "timed out".to_owned(),
+            source: Box::new(elapsed),
+        };
         tokio::time::timeout(patience, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
     }
 

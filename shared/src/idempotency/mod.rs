@@ -19,4 +19,5 @@ pub use ledger::Ledger;
 pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};
 pub use store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
+pub(crate) use transition::was_put_back;
 pub use transition::{NOT_DUE_TOLERANCE, PUT_BACK_MARGIN, Transition, transition};

@@ -142,7 +142,7 @@ impl WatchedStore {
 }
 
 fn unreachable_store() -> StoreError {
-    StoreError::Unreachable { operation: "a test", source: "the answer was lost".into() }
+    StoreError::Unreachable { operation: "a test", code: "no answer".to_owned(), source: "the answer was lost".into() }
 }
 
 #[async_trait]

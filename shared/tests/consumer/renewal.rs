@@ -3,7 +3,7 @@
 use ikkai::consumer::ConsumerSettings;
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::queue::{OutgoingMessage, QueueError};
-use ikkai::testing::{Bench, MessageBuilder, QueueFault};
+use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault};
 
 use crate::script::{
     Scripted, Step, after, assert_state, blank, captured, counted, defer, line_of, millis, record, retry, run, seconds, settings,
@@ -123,4 +123,44 @@ async fn an_outage_of_any_length_never_dead_letters_a_job_and_ends_in_one_effect
     }
     assert_eq!((handler.starts_of("a"), handler.effects_of("a")), (41, 1));
     assert_state(&record(&bench, &MessageBuilder::email("a")), Status::Succeeded, 1, None);
+}
+
+#[tokio::test]
+async fn an_unstarted_message_is_renewed_exactly_where_its_job_still_waits() {
+    let died = after(seconds(0)) - seconds(3_600);
+    for (name, status, sent_at, reported, copies) in [
+        ("redriven after the death", Status::Dead, after(seconds(0)) - seconds(10), 0, 1),
+        ("sent before the death", Status::Dead, died - seconds(10), 1, 0),
+        ("in doubt", Status::InDoubt, after(seconds(0)) - seconds(10), 1, 0),
+        ("waiting", Status::RetryScheduled, died, 0, 1),
+        ("done by a twin", Status::Succeeded, died, 0, 0),
+        ("taken back", Status::Cancelled, died, 0, 0),
+    ] {
+        let bench = Bench::with(Scripted::new(), settings());
+        let message = MessageBuilder::email("a").received(5).sent_at(sent_at);
+        bench.records.put(JobRecord { died_at: Some(died), ..blank(&message, status) });
+        let answer = bench.run_until([message.build()], Some(after(millis(150)))).await.unwrap();
+        assert_eq!((answer.failed.len(), bench.queue.sent().len()), (reported, copies), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_grows_old_is_renewed_before_retention_removes_it_whatever_its_receives() {
+    let day = seconds(86_400);
+    for (age, copies) in [(day, 0), (day * 2 + seconds(1), 1)] {
+        let bench = Bench::with(Scripted::new().on("a", [retry()]), ConsumerSettings { queue_retention: day * 4, ..settings() });
+        run(&bench, [MessageBuilder::email("a").sent_at(after(seconds(0)) - age)]).await;
+        assert_eq!(bench.queue.sent().len(), copies, "{age:?} old");
+    }
+}
+
+#[tokio::test]
+async fn while_the_table_is_down_an_unread_message_is_renewed_on_its_last_receive_only() {
+    for (receives, copies) in [(5, 0), (6, 1)] {
+        let bench = Bench::with(Scripted::new(), settings());
+        bench.store.fail_next(StoreCall::Get, StoreFault::Unreachable);
+        let message = MessageBuilder::email("a").received(receives);
+        bench.run_until([message.build()], Some(after(millis(150)))).await.unwrap();
+        assert_eq!(bench.queue.sent().len(), copies, "receive {receives}");
+    }
 }

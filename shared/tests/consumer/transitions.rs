@@ -401,3 +401,45 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_crash_on_the_last_attempt_under_a_providers_key_leaves_the_job_in_doubt() {
+    let mut asked = claim_by("mine");
+    asked.rules.effect = WINDOW;
+    for (first_effect_at, status) in [(Some(NOW - seconds(60)), Status::InDoubt), (None, Status::Dead)] {
+        let crashed = JobRecord { attempts: 3, first_effect_at, ..running("former", NOW - seconds(1)) };
+        let next = transition(Some(&crashed), &claim(asked.clone()), NOW).next.expect("a verdict is written");
+        assert_eq!((next.status, next.crashes), (status, 1));
+    }
+}
+
+#[test]
+fn a_window_that_is_over_is_asked_before_the_limit_of_attempts() {
+    let mut asked = claim_by("mine");
+    asked.rules.effect = WINDOW;
+    let waiting = JobRecord { attempts: 3, first_effect_at: Some(NOW - seconds(90_000)), ..record(Status::RetryScheduled) };
+    let next = transition(Some(&waiting), &claim(asked), NOW).next.expect("a verdict is written");
+    assert_eq!(next.status, Status::InDoubt);
+}
+
+#[test]
+fn a_cancellation_never_hides_an_effect_that_may_have_happened() {
+    let cancel = Event::Cancel { keep_for: seconds(60) };
+    for status in [Status::RetryScheduled, Status::Dead] {
+        for (class, verdict) in [(ErrorClass::Transient, Verdict::Cancelled), (ErrorClass::Ambiguous, Verdict::TooLate(status))] {
+            let failed = JobRecord { last_error: Some(LastError::new(class, "provider_error", "failed")), ..record(status) };
+            assert_eq!(transition(Some(&failed), &cancel, NOW).verdict, verdict, "{status} after {class:?}");
+        }
+    }
+}
+
+#[test]
+fn a_new_life_after_an_expired_record_has_a_generation_of_its_own() {
+    let former =
+        JobRecord { generation: 4, expires_at: Some((NOW - seconds(60)).to_seconds_floor()), ..record(Status::Succeeded) };
+    let hold =
+        Event::HoldSchema { blank: Box::new(record(Status::Accepted)), sent_at: None, hold: seconds(60), max_generations: 10 };
+    for event in [claim(claim_by("mine")), hold] {
+        assert_eq!(transition(Some(&former), &event, NOW).next.expect("a record").generation, 5);
+    }
+}

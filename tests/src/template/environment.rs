@@ -32,6 +32,7 @@ const EVERY: &[(&str, Need)] = &[
 const CONSUMER: &[(&str, Need)] = &[
     ("IKKAI_QUEUE_NAME", Required),
     ("IKKAI_MAX_RECEIVE_COUNT", Required),
+    ("IKKAI_QUEUE_RETENTION_SECONDS", Required),
     ("IKKAI_FUNCTION_TIMEOUT_SECONDS", Required),
     ("IKKAI_MAX_CONCURRENCY", Required),
     ("IKKAI_MAX_ATTEMPTS", Optional),
