@@ -91,7 +91,7 @@ async fn no_answer_of_the_provider_brings_anything_personal_into_logs_or_records
     let sent = Reply::Answer(200, "", r#"{"MessageId":"0100-abc"}"#.to_owned());
     for (reply, status) in [
         (sent, Status::Succeeded),
-        (refusal(400, "MessageRejected"), Status::Dead),
+        (refusal(400, "MessageRejected"), Status::RetryScheduled),
         (refusal(400, "zoe.private@example.com"), Status::Dead),
         (refusal(429, "TooManyRequestsException"), Status::RetryScheduled),
         (refusal(400, "SendingPausedException"), Status::RetryScheduled),
