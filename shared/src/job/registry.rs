@@ -1,5 +1,7 @@
 //! The closed list of job types.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::field_error::FieldError;
@@ -48,6 +50,13 @@ impl JobKind {
         JobType::from_static(self.job_type).expect("a kind has a valid job type")
     }
 
+    /// The names of all members that the payload's types have, at any depth.
+    pub(crate) fn member_names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        collect_member_names(&(self.schema)(), &mut names);
+        names
+    }
+
     /// Name of the file that holds the JSON Schema: `<type>.v<version>.json`.
     #[must_use]
     pub fn schema_file_name(&self) -> String {
@@ -94,6 +103,18 @@ fn all_errors(schema: &Value, payload: &Value, first: FieldError) -> Vec<FieldEr
         errors.insert(0, first);
     }
     errors
+}
+
+fn collect_member_names(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(keywords) => {
+            let properties = keywords.get("properties").and_then(Value::as_object);
+            names.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+            keywords.values().for_each(|schema| collect_member_names(schema, names));
+        }
+        Value::Array(schemas) => schemas.iter().for_each(|schema| collect_member_names(schema, names)),
+        _ => {}
+    }
 }
 
 fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {
