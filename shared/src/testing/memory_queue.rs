@@ -19,6 +19,7 @@ struct State {
     calls: Vec<QueueCall>,
     faults: VecDeque<QueueFault>,
     latency: Duration,
+    depth_latency: Duration,
     depth: QueueDepth,
 }
 
@@ -67,6 +68,11 @@ impl MemoryQueue {
     /// Every sending or visibility call takes this long from now on, on tokio's clock.
     pub fn set_latency(&self, latency: Duration) {
         self.locked().latency = latency;
+    }
+
+    /// Every depth read takes this long from now on, on tokio's clock.
+    pub fn set_depth_latency(&self, latency: Duration) {
+        self.locked().depth_latency = latency;
     }
 
     /// What [`Queue::depth`] answers.
@@ -169,12 +175,21 @@ impl Queue for MemoryQueue {
     }
 
     async fn depth(&self) -> Result<QueueDepth, QueueError> {
-        let mut state = self.locked();
-        state.calls.push(QueueCall::Depth);
-        if let Some(QueueFault::Refuse(error)) = state.faults.front().cloned() {
-            state.faults.pop_front();
-            return Err(error);
+        let (answer, latency) = {
+            let mut state = self.locked();
+            state.calls.push(QueueCall::Depth);
+            let refused = match state.faults.front().cloned() {
+                Some(QueueFault::Refuse(error)) => Err(error),
+                _ => Ok(()),
+            };
+            if refused.is_err() {
+                state.faults.pop_front();
+            }
+            (refused.map(|()| state.depth), state.depth_latency)
+        };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
         }
-        Ok(state.depth)
+        answer
     }
 }
