@@ -11,7 +11,8 @@ use crate::address::Mailbox;
 pub struct EmailSettings {
     /// `IKKAI_CONTACTS_TABLE`: the table that users are looked up in.
     pub contacts_table: String,
-    /// `IKKAI_EMAIL_FROM`: the sender, `shop@example.com` or `Shop <shop@example.com>`.
+    /// `IKKAI_EMAIL_FROM`: the sender, `shop@example.com` or `Shop <shop@example.com>`. Its domain is sent from in lower case and ASCII:
+    /// permissions have to spell it so.
     pub from: Mailbox,
     /// `IKKAI_EMAIL_EFFECT_POLICY`: `hold` (the default) leaves a job in doubt when nobody knows whether its mail went out; `rerun`
     /// sends again, and now and then twice.
@@ -91,6 +92,8 @@ fn read_provider_timeout(reader: &mut Reader) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const REQUIRED: [(&str, &str); 3] = [
@@ -164,6 +167,26 @@ mod tests {
             let [problem] = &short(timeout).unwrap_err()[..] else { panic!("one problem") };
             assert!(problem.ends_with("set it to 1750 ms at most, or give the function more time"), "{problem}");
         }
+    }
+
+    /// The template's role may send as the address that its parameter spells, for the identity of its domain: an address that is sent
+    /// from in another spelling is denied.
+    #[test]
+    fn every_sender_that_the_template_takes_is_sent_from_as_it_is_written() {
+        let template = include_str!("../../../infra/template.yaml");
+        let parameter = template.split_once("\n  EmailFrom:\n").expect("the parameter").1;
+        let pattern = parameter.split_once("AllowedPattern: '^").expect("its pattern").1;
+        let pattern = pattern.split_once("$'\n").expect("the end of its pattern").0.replace("''", "'");
+        let senders = proptest::string::string_regex(&pattern).expect("a regular expression");
+        let taken = std::cell::Cell::new(0);
+        // Most that are made up are longer than an address may be.
+        proptest!(ProptestConfig::with_cases(500), |(sender in senders)| {
+            if let Ok(mailbox) = Mailbox::parse(&sender) {
+                prop_assert_eq!(mailbox.address.as_str(), sender);
+                taken.set(taken.get() + 1);
+            }
+        });
+        assert!(taken.get() > 0, "some of the template's senders are taken by the function");
     }
 
     #[test]

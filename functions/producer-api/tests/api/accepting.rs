@@ -190,6 +190,22 @@ async fn data_is_taken_by_types_that_read_it_and_by_no_others() {
 }
 
 #[tokio::test]
+async fn a_mail_may_bring_variables_of_its_own_and_need_not() {
+    let variables = json!({"variables": {"total": "12.50 EUR"}});
+    for (data, kept) in [(Some(&variables), Some(variables.clone())), (None, None)] {
+        let bench = Bench::new();
+        let mut job = json!({"type": "email.send", "payload": payload("mail-1")});
+        if let Some(data) = data {
+            job["data"] = data.clone();
+        }
+        let answer = bench.post("mail-1", &job).await;
+        assert_eq!(answer.status, 202, "{}", answer.body);
+        assert_eq!(bench.record().data, kept);
+        assert!(!bench.queue.sent()[0].body.contains("variables"));
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_is_no_strict_json_object_is_refused_with_the_place() {
     let bench = Bench::new();
     for (body, code) in [
