@@ -2,9 +2,11 @@
 //!
 //! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
 //! - [`command`]: the `ikkai` command.
+//! - [`demo`]: `cargo demo`.
 //! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
 
 pub mod command;
+pub mod demo;
 pub mod local;
 pub mod progress;
 pub mod screen;

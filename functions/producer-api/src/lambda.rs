@@ -37,6 +37,7 @@ pub async fn run() -> Result<(), StartupError> {
     let settings = Settings::read(&mut reader);
     #[cfg(feature = "local-identity")]
     crate::local_engine::demand(&mut reader);
+    reader.warn_of_unread("IKKAI_");
     let settings =
         reader.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 

@@ -83,6 +83,7 @@ pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Resul
     };
     let (handler, ()) = futures::future::join(make(&mut startup), warm_up).await;
     let Startup { config, settings, .. } = startup;
+    config.warn_of_unread("IKKAI_");
     let settings =
         config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 

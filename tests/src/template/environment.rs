@@ -82,11 +82,6 @@ pub(super) fn is_read(binary: &str, kind: Kind, variable: &str) -> bool {
     variables(binary, kind).any(|(name, _)| name == variable)
 }
 
-/// Whether `variable` is read by others than the library's consumer settings: the crate of one consumer, or the log set-up.
-pub(super) fn is_read_elsewhere(variable: &str) -> bool {
-    variable == "IKKAI_LOG_LEVEL" || EMAIL_CONSUMER.iter().any(|(name, _)| *name == variable)
-}
-
 /// The variables without which `binary` does not start.
 pub(super) fn required(binary: &str, kind: Kind) -> impl Iterator<Item = &'static str> {
     variables(binary, kind).filter(|(_, need)| *need == Required).map(|(name, _)| name)
