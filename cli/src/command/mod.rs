@@ -6,6 +6,7 @@ mod job;
 mod keeper;
 mod local;
 mod logs;
+mod patience;
 mod send;
 mod target;
 

@@ -15,6 +15,9 @@ const NAME_WIDTH: usize = 22;
 /// The longest name of a status.
 const STATUS_WIDTH: usize = 15;
 
+/// The longest name of a status that a job can end in.
+const FINAL_WIDTH: usize = 9;
+
 /// Where the jobs are shown.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -73,6 +76,8 @@ struct Shown {
     status: Option<Status>,
     attempts: u32,
     note: String,
+    /// Its story was told: what is read of the record after that is the same.
+    ended: bool,
 }
 
 impl Line {
@@ -95,6 +100,9 @@ impl Line {
     /// Off a terminal only what changed is told.
     fn change(&self, change: impl FnOnce(&mut Shown), news: impl FnOnce(&Shown) -> String) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.ended {
+            return;
+        }
         let before = shown.clone();
         change(&mut shown);
         match &self.bar {
@@ -106,6 +114,7 @@ impl Line {
 
     /// The job has ended as it should, or not, and this is its story.
     pub(super) fn ended(&self, well: bool, status: Option<Status>, story: &str) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
         let (mark, tone) = if well { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
         match &self.bar {
             Some(bar) => {
@@ -113,10 +122,7 @@ impl Line {
                 let mark = self.paint(tone, mark);
                 bar.set_style(style("{wide_msg}"));
                 let time = seconds(self.elapsed());
-                bar.finish_with_message(format!(
-                    "{mark} {:<NAME_WIDTH$}  {status:<STATUS_WIDTH$}  {time:>6}  {story}",
-                    self.name
-                ));
+                bar.finish_with_message(format!("{mark} {:<NAME_WIDTH$}  {status:<FINAL_WIDTH$}  {time:>6}  {story}", self.name));
             }
             None => self.plain(&format!("{mark} {story}")),
         }
@@ -126,7 +132,7 @@ impl Line {
         let status = shown.status.map_or("", Status::as_str);
         let status = self.paint(Tone::Open, format!("{status:<STATUS_WIDTH$}"));
         let attempt = if shown.attempts > 1 { format!("attempt {}: ", shown.attempts) } else { String::new() };
-        format!("{:<NAME_WIDTH$}  {status}  {:>6}  {attempt}{}", self.name, "", shown.note)
+        format!("{:<NAME_WIDTH$}  {status}    {attempt}{}", self.name, shown.note)
     }
 
     fn plain(&self, words: &str) {
@@ -164,6 +170,9 @@ mod tests {
 
     #[test]
     fn every_status_fits_its_column() {
-        assert!(Status::ALL.iter().all(|status| status.as_str().len() <= STATUS_WIDTH));
+        for status in Status::ALL {
+            let width = if status.is_final() { FINAL_WIDTH } else { STATUS_WIDTH };
+            assert!(status.as_str().len() <= width, "{status}");
+        }
     }
 }

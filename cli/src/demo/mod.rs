@@ -126,7 +126,7 @@ async fn play_and_tell(screen: &Screen, arguments: &Arguments, mut file: Option<
 
 async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAws), Failure> {
     screen.note("Ikkai: jobs go in once, are worked on once, and what fails is kept, explained and can be put back.");
-    screen.note("A complete AWS is started on this machine; nothing leaves it. The first run builds, which takes minutes.");
+    screen.note("A complete AWS starts on this machine; nothing leaves it. The first run builds for some minutes.");
     screen.note("");
     let began = Instant::now();
     let (aws, stacks) = set_up(screen).await?;
@@ -134,7 +134,8 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
     let stage = Stage { aws: &aws, stacks: &stacks, live, observer: Observer::default() };
     let engine = stage.engine().await?;
     screen.note("");
-    screen.note(format!("{engine} on http://{}, API {}", aws.address(), aws.stack().api_address()?.plain_url()));
+    screen.note(format!("AWS  http://{} ({engine})", aws.address()));
+    screen.note(format!("API  {}", aws.stack().api_address()?.plain_url()));
     screen.note("Waits, leases and deferrals are seconds here in place of minutes, by template parameters alone:");
     screen.note("the functions are the ones that would be deployed.");
     screen.note("");
@@ -217,6 +218,7 @@ async fn settled(stage: &Stage<'_>, outcomes: &[JobOutcome], checks: &mut Findin
 }
 
 async fn stop(screen: &Screen, aws: LocalAws) {
+    screen.note("");
     let progress = screen.progress();
     let step = progress.begin("stopping everything that was started");
     aws.stop().await;

@@ -49,6 +49,10 @@ pub(super) fn verdict(screen: &Screen, report: &Report) {
 fn jobs(screen: &Screen, jobs: &[JobReport], width: Option<u16>) {
     let mut table = table(&["", "job", "status", "attempts", "mails", "time", "reason"], width);
     align_right(&mut table, &[3, 4, 5]);
+    // The mark stands right before its job.
+    if let Some(marks) = table.column_mut(0) {
+        marks.set_padding((1, 0));
+    }
     for job in jobs {
         let mark = if job.ok { "✓" } else { "✗" };
         table.add_row([
@@ -83,6 +87,7 @@ fn calls(screen: &Screen, report: &Report, width: Option<u16>) {
         ]);
     }
     print_plainly(screen, &table);
+    faint(screen, "DescribeEndpoints, ses.GET and GetQueueUrl open a worker's connections: once a worker, not a job.");
 }
 
 fn price(screen: &Screen, normal: &NormalJobReport, width: Option<u16>) {
@@ -106,14 +111,18 @@ fn price(screen: &Screen, normal: &NormalJobReport, width: Option<u16>) {
     }
     print_plainly(screen, &table);
     let sources: BTreeSet<&str> = normal.bill.iter().map(|line| line.price.source).collect();
-    for note in [
-        format!("List prices in {}, without free tiers: {}", normal.region, Vec::from_iter(sources).join(", ")),
-        "Receiving and deleting are done by Lambda and reckoned, two of the SQS requests; everything else is counted. Lambda's"
-            .to_owned(),
-        "time is this machine's, between a function's first and last call. Not in it: logs, storage, idle polling.".to_owned(),
-    ] {
-        screen.line(screen.paint(Tone::Faint, note));
-    }
+    let pages = Vec::from_iter(sources.into_iter().map(|source| source.trim_start_matches(AWS))).join(", ");
+    faint(screen, &format!("List prices in {}, without free tiers, from {AWS}", normal.region));
+    faint(screen, &format!("{{{pages}}}."));
+    faint(screen, "Lambda's receiving and deleting, two of the SQS requests, is reckoned; everything else is counted.");
+    faint(screen, "Lambda's time is this machine's, from first to last call. Not in it: logs, storage, idle polling.");
+}
+
+/// Where all prices are published.
+const AWS: &str = "aws.amazon.com/";
+
+fn faint(screen: &Screen, text: &str) {
+    screen.line(screen.paint(Tone::Faint, text));
 }
 
 /// A line above, below, and under the header.

@@ -25,7 +25,7 @@ pub(in crate::demo) async fn killed_before_its_mail(stage: &Stage<'_>) -> JobOut
         let record = job.ended().await?;
         findings.equal("crashes in the record", record.crashes, 1);
         let took = SystemClock.now().since(killed);
-        Ok(format!("SIGKILL; run again when its lease was over, done {} later", seconds(took)))
+        Ok(format!("SIGKILL; run again when its lease was over ({})", seconds(took)))
     })
     .await
 }
@@ -50,7 +50,7 @@ pub(in crate::demo) async fn killed_after_its_mail(stage: &Stage<'_>) -> JobOutc
         findings.equal("crashes in the record", record.crashes, 1);
         findings.equal("the effect had begun", record.effect_begun, true);
         job.dead_lettered().await?;
-        Ok("SIGKILL; the mail was out: kept for an operator, not sent again".to_owned())
+        Ok("SIGKILL; the mail was out, so it is not sent again".to_owned())
     })
     .await
 }

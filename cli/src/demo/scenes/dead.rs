@@ -19,7 +19,7 @@ pub(in crate::demo) async fn an_unknown_user(stage: &Stage<'_>) -> JobOutcome {
         job.ended().await?;
         job.line.note("on its way to the dead-letter queue");
         let receives = job.dead_lettered().await?;
-        Ok(format!("tried once, in the DLQ after {receives} receives"))
+        Ok(format!("tried once; DLQ after {receives} receives"))
     })
     .await
 }
@@ -49,7 +49,7 @@ pub(in crate::demo) async fn a_broken_body(stage: &Stage<'_>) -> JobOutcome {
         let held = stage.messages_with(job.stack, job.stack.email_dead_letter_queue(), MARK).await;
         let same = held.first().is_some_and(|message| message.message_id == message_id);
         findings.equal("the same message id in the dead-letter queue", same, true);
-        Ok(format!("recorded under its message id, in the DLQ after {receives} receives"))
+        Ok(format!("recorded under its message id; DLQ after {receives} receives"))
     })
     .await
 }

@@ -10,7 +10,8 @@ pub(in crate::demo) async fn longer_than_its_lease(stage: &Stage<'_>) -> JobOutc
     let stack = &stage.stacks.long;
     let job = Job::new(stage, stack, "longer than its lease");
     job.play(Promise::mailed_once("hedy@example.com"), async |job, findings| {
-        let slow = stage.aws.proxy().add(Rule::on("dynamodb.GetItem").target(stack.contacts_table()).times(1).hold());
+        // Held for as long as it takes: the SDK gives up an attempt after a while and makes another.
+        let slow = stage.aws.proxy().add(Rule::on("dynamodb.GetItem").target(stack.contacts_table()).hold());
         let before = stage.aws.proxy().calls();
         job.post("user-6").await?;
         in_time("the worker looks up the contact", slow.arrived()).await?;
@@ -18,8 +19,8 @@ pub(in crate::demo) async fn longer_than_its_lease(stage: &Stage<'_>) -> JobOutc
         job.line.note("its contact takes its time");
         let leased = job.when("the job has a lease", |record| record.lease_until.is_some()).await?;
         let mut until = leased.lease_until.unwrap_or(leased.updated_at);
-        // Renewed by a whole chunk: by then the first lease is over.
-        let enough = until + LEASE_CHUNK;
+        // Renewed by more than a whole chunk: by then the first lease is long over.
+        let enough = until + LEASE_CHUNK + LEASE_CHUNK / 2;
         while until < enough {
             let renewed = job.when("the heartbeat renews the lease", |record| record.lease_until > Some(until)).await?;
             until = renewed.lease_until.unwrap_or(enough);
