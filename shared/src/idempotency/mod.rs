@@ -2,7 +2,7 @@
 //!
 //! - [`JobRecord`] is the item, [`Event`] everything that can happen to it, [`transition`] the one place that decides;
 //! - [`JobStore`] keeps records; [`MemoryStore`] and [`DynamoStore`] pass the same conformance suite
-//!   ([`testing::conformance`](crate::testing) with feature `testing`);
+//!   (`testing::conformance`, with feature `testing`);
 //! - [`Ledger`] is what consumers and the producer call: it applies events through a store and knows how a lost answer looks.
 
 mod dynamodb;
