@@ -1,6 +1,6 @@
 //! How fast Ikkai's functions start and how much memory they take.
 //!
-//!     cargo run -p ikkai-bench --release
+//!     cargo run -p ikkai-bench
 //!
 //! builds the functions as they are deployed, starts each of them many times against a fake Lambda runtime API, without any network, and prints a
 //! table with a verdict. It fails when a target is missed. A busy machine makes it slower: the load is printed beside the figures.

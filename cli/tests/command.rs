@@ -1,5 +1,6 @@
 //! The `ikkai` command from outside: what it prints, its exit codes, and what it leaves running.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -10,7 +11,7 @@ use ikkai_cli::local::checkout::Checkout;
 use ikkai_cli::local::process;
 use ikkai_cli::local::python::{self, Extras};
 use ikkai_cli::progress::Progress;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PAYLOAD: &str = r#"{"deliveryId":"mail-1","templateId":"welcome","userId":"user-42"}"#;
 
@@ -197,6 +198,69 @@ fn an_api_elsewhere_is_refused() {
     checkout.run(&arguments).failed(1, &["`https://example.com/`"]);
 }
 
+/// An API that gives these answers (status, header `retry-after`, body), one a request. Returns its URL, and the requests' bodies at the end.
+fn scripted_api(answers: Vec<(u16, Option<u32>, Value)>) -> (String, std::thread::JoinHandle<Vec<Value>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let serve = |(status, retry_after, body): (u16, Option<u32>, Value)| {
+            let mut connection = BufReader::new(listener.accept().unwrap().0);
+            let (mut line, mut length) = (String::new(), 0);
+            while connection.read_line(&mut line).unwrap() > 2 {
+                let header = line.to_ascii_lowercase();
+                length = header.strip_prefix("content-length:").map_or(length, |text| text.trim().parse().unwrap());
+                line.clear();
+            }
+            let mut request = vec![0; length];
+            connection.read_exact(&mut request).unwrap();
+            let (body, wait) = (body.to_string(), retry_after.map(|s| format!("retry-after: {s}\r\n")).unwrap_or_default());
+            let head = format!("HTTP/1.1 {status} X\r\n{wait}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            connection.get_mut().write_all([head, body].concat().as_bytes()).unwrap();
+            serde_json::from_slice(&request).unwrap()
+        };
+        answers.into_iter().map(serve).collect()
+    });
+    (url, served)
+}
+
+#[test]
+fn send_repeats_what_the_api_puts_off_and_nothing_else() {
+    let checkout = TestCheckout::new("put-off");
+    let accepted = |id: &str| json!({"jobId": id, "status": "accepted"});
+    let put_off = json!({"code": "send_in_progress", "status": 409, "detail": "in progress", "retryAfterSeconds": 0});
+    let send = |url: &str, more: &[&str]| {
+        let common = ["send", "--api", url, "--type", "email.send", "--key", "k", "--payload", PAYLOAD];
+        checkout.run(&[&common, more].concat())
+    };
+
+    let (url, requests) =
+        scripted_api(vec![(409, Some(0), put_off.clone()), (503, Some(0), put_off.clone()), (202, None, accepted("one"))]);
+    assert!(send(&url, &[]).done().out().contains("one  accepted"));
+    let requests = requests.join().unwrap();
+    assert!(requests.len() == 3 && requests.iter().all(|request| *request == requests[0]));
+
+    let (url, _requests) = scripted_api(vec![(429, Some(3600), put_off.clone())]);
+    send(&url, &[]).failed(1, &["in progress (status 429)"]);
+
+    let verdict = |id: &str| json!({"status": 202, "job": accepted(id), "replayed": false});
+    let later = json!({"status": 409, "problem": put_off});
+    let wrong = json!({"status": 422, "problem": {"code": "payload_invalid", "status": 422, "detail": "wrong"}});
+    let (url, requests) = scripted_api(vec![
+        (207, None, json!({"jobs": [verdict("a"), later, wrong, later]})),
+        (207, None, json!({"jobs": [verdict("b"), later]})),
+        (207, None, json!({"jobs": [verdict("d")]})),
+    ]);
+    let sent = send(&url, &["--count", "4"]);
+    assert_eq!(sent.code(), 1);
+    assert_eq!(sent.out(), "a  accepted\nb  accepted\nd  accepted\n");
+    assert!(sent.err().contains("wrong (status 422)") && sent.err().contains("3 accepted, 1 refused"), "{}", sent.err());
+    let keys = |request: &Value| -> Vec<String> {
+        request["jobs"].as_array().unwrap().iter().map(|job| job["idempotencyKey"].as_str().unwrap().to_owned()).collect()
+    };
+    let posted: Vec<_> = requests.join().unwrap().iter().map(keys).collect();
+    assert_eq!(posted, [vec!["k-1", "k-2", "k-3", "k-4"], vec!["k-2", "k-4"], vec!["k-4"]]);
+}
+
 #[test]
 fn a_missing_function_package_is_named() {
     let checkout = TestCheckout::ready("no-package");
@@ -255,7 +319,7 @@ fn up_serves_jobs_until_down_and_leaves_nothing_running() {
     let processes = checkout.processes();
     assert!(processes.len() >= 2, "engine and a worker: {processes:?}");
     assert!(checkout.run(&["local", "down"]).done().out().contains("has ended"));
-    assert!(processes.iter().all(|pid| process::find(*pid).is_none_or(|process| process.command.is_empty())));
+    assert!(processes.iter().all(|pid| process::find(*pid).is_none_or(|process| process.is_zombie())));
     checkout.run(&["local", "status"]).failed(1, &["no local environment"]);
     assert!(checkout.run(&["local", "down"]).done().out().contains("no local environment was running"));
 }

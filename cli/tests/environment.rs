@@ -51,7 +51,7 @@ async fn a_stack_serves_its_api_through_the_proxy_and_leaves_nothing_running() {
     assert_eq!(local.function_processes(other.producer()), [] as [i32; 0]);
     assert_eq!(local.kill_function(local.stack().producer()), 1);
     let answer = local.stack().api("alice").unwrap().job("j").await.unwrap();
-    assert_eq!(answer.status(), 200, "a new process takes the next call");
+    assert_eq!(answer.status(), 200, "a new process takes the next call: {answer:?}");
 
     let group = local.engine_pid();
     local.stop().await;

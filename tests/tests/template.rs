@@ -46,6 +46,13 @@ fn every_stack() -> &'static Synthesis {
                 ("ApiCallerPrincipal", "arn:aws:iam::123456789012:role/caller"),
             ]));
         }
+        for (timeout, function) in [("100", "3"), ("60000", "120")] {
+            sets.push(parameters(&[("EmailProviderTimeoutMs", timeout), ("EmailFunctionTimeoutSeconds", function)]));
+        }
+        for rate in ["1", "999999"] {
+            sets.push(parameters(&[("EmailProviderRatePerSecond", rate)]));
+        }
+        sets.push(parameters(&[("EmailFromName", &"n".repeat(128)), ("EmailConfigurationSet", &"c".repeat(64))]));
         sets.push(parameters(&[
             ("SenderIdentityArn", "arn:aws:ses:eu-west-1:123456789012:identity/mail@example.com"),
             ("EmailFromName", "Łódź Café & Friends"),
@@ -426,18 +433,31 @@ mod door {
 
     #[test]
     fn parameters_that_would_break_a_rule_are_refused() {
+        let long_name = "n".repeat(129);
         let cases = [
             ("ApiCallerPrincipal", "*"),
             ("ApiCallerPrincipal", "arn:aws:iam::*:role/caller"),
             ("CorsAllowOrigins", "*"),
+            ("CorsAllowOrigins", "https://App.example.com"),
+            ("CorsAllowOrigins", "https://app.example.com/"),
+            ("CallerPolicy", "{}"),
+            ("CallerPolicy", ""),
+            ("SendLeaseMs", "499"),
+            ("SendLeaseMs", "60001"),
             ("EmailMaxReceiveCount", "4"),
             ("EmailMaxConcurrency", "1"),
             ("EmailFunctionTimeoutSeconds", "31"),
             ("EmailBatchingWindowSeconds", "31"),
             ("EmailBatchSize", "11"),
             ("EmailFrom", "Mail <mail@example.com>"),
+            ("EmailFrom", "mail@Example.com"),
+            ("EmailFrom", "mail@b\u{fc}cher.example"),
+            ("EmailFrom", "m\u{e4}il@example.com"),
+            ("EmailFrom", "${aws:username}@example.com"),
             ("EmailFromName", "Shop <boss@example.com>,"),
+            ("EmailFromName", long_name.as_str()),
             ("EmailProviderTimeoutMs", "99"),
+            ("EmailProviderTimeoutMs", "60001"),
             ("EmailProviderRatePerSecond", "0.5"),
             ("SenderIdentityArn", "*"),
             ("QueueRetentionDays", "14"),
@@ -492,18 +512,26 @@ mod function {
 
     /// Also at both ends of what each parameter allows.
     #[test]
-    fn consumers_start_with_every_value_that_a_parameter_allows() {
-        holds(settings::consumers_start);
+    fn functions_start_with_every_value_that_a_parameter_allows() {
+        holds(settings::functions_start);
         let place = |variable: &str| format!("/Environment/Variables/{variable}");
-        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_MAX_RECEIVE_COUNT", |stack| {
+        notices(settings::functions_start, "EmailConsumerFunction: IKKAI_MAX_RECEIVE_COUNT", |stack| {
             stack.set("EmailConsumerFunction", &place("IKKAI_MAX_RECEIVE_COUNT"), json!("4"));
         });
-        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_QUEUE_NAME", |stack| {
+        notices(settings::functions_start, "EmailConsumerFunction: IKKAI_QUEUE_NAME", |stack| {
             stack.remove("EmailConsumerFunction", &place("IKKAI_QUEUE_NAME"));
         });
-        notices(settings::consumers_start, "EmailConsumerFunction: IKKAI_LEASE_CHUNK_SECOND is not read", |stack| {
+        notices(settings::functions_start, "EmailConsumerFunction: IKKAI_LEASE_CHUNK_SECOND is not read", |stack| {
             stack.set("EmailConsumerFunction", &place("IKKAI_LEASE_CHUNK_SECOND"), json!("45"));
         });
+        notices(settings::functions_start, "EmailConsumerFunction: IKKAI_PROVIDER_TIMEOUT_MS", |stack| {
+            stack.set("EmailConsumerFunction", &place("IKKAI_PROVIDER_TIMEOUT_MS"), json!("99"));
+        });
+        for (variable, value) in [("IKKAI_SEND_LEASE_MS", "499"), ("IKKAI_QUEUES", "{}"), ("IKKAI_CALLER_POLICY", "{}")] {
+            notices(settings::functions_start, &format!("ProducerApiFunction: {variable}"), |stack| {
+                stack.set("ProducerApiFunction", &place(variable), json!(value));
+            });
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod job;
 mod keeper;
 mod local;
 mod logs;
+mod patience;
 mod send;
 mod target;
 
@@ -31,6 +32,8 @@ enum Command {
     /// A complete AWS on this machine.
     #[command(subcommand)]
     Local(local::Local),
+    /// Plays what happens to jobs, good and bad, and checks what came of it; `cargo demo` is the same.
+    Demo(crate::demo::Arguments),
     /// Posts a job through the API.
     Send(send::Send),
     /// Looks at jobs.
@@ -47,6 +50,7 @@ impl Ikkai {
         let screen = Screen::new(self.output);
         let done = match self.command {
             Command::Local(command) => command.run(&screen).await,
+            Command::Demo(arguments) => Ok(crate::demo::run(arguments.within_command("demo")).await),
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
         };

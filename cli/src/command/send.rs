@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::Failure;
 use super::job::tone;
+use super::patience::Patience;
 use super::target::Target;
+use crate::local::api::Api;
 use crate::screen::{Format, Screen};
 
 /// The API takes so many jobs in one call.
@@ -83,7 +85,13 @@ impl Send {
     }
 
     async fn single(&self, screen: &Screen) -> Result<ExitCode, Failure> {
-        let answer = self.target.api()?.post_job(&self.key, &self.body()).await?;
+        let (api, mut patience) = (self.target.api()?, Patience::new());
+        let answer = loop {
+            let answer = api.post_job(&self.key, &self.body()).await?;
+            if !patience.waits_out(answer.status().as_u16(), retry_after(&answer)).await {
+                break answer;
+            }
+        };
         let body = read(answer.body());
         let status = answer.status();
         let accepted = status.is_success();
@@ -96,17 +104,15 @@ impl Send {
     }
 
     async fn batch(&self, screen: &Screen, count: u32) -> Result<ExitCode, Failure> {
-        let api = self.target.api()?;
+        let (api, mut patience) = (self.target.api()?, Patience::new());
         let numbers: Vec<u32> = (1..=count).collect();
         let mut verdicts = Vec::new();
         for chunk in numbers.chunks(BATCH as usize) {
             let jobs: Vec<Value> = chunk.iter().map(|number| self.numbered(*number)).collect();
-            let answer = api.post_batch(&json!({ "jobs": jobs })).await?;
-            let body = read(answer.body());
-            match body["jobs"].as_array() {
-                Some(jobs) if answer.status().is_success() => verdicts.extend(jobs.iter().cloned()),
-                _ => {
-                    screen.note(problem(answer.status().as_u16(), &body));
+            match post_together(&api, &jobs, &mut patience).await? {
+                Ok(of_chunk) => verdicts.extend(of_chunk),
+                Err(refused) => {
+                    screen.note(refused);
                     return Ok(ExitCode::FAILURE);
                 }
             }
@@ -129,6 +135,42 @@ impl Send {
         }
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Posts jobs with one call, and those that are put off again. One verdict a job, in order, or why the call as a whole was refused.
+async fn post_together(api: &Api, jobs: &[Value], patience: &mut Patience) -> Result<Result<Vec<Value>, String>, Failure> {
+    let mut verdicts = vec![Value::Null; jobs.len()];
+    let mut places: Vec<usize> = (0..jobs.len()).collect();
+    loop {
+        let posted: Vec<&Value> = places.iter().map(|place| &jobs[*place]).collect();
+        let answer = api.post_batch(&json!({ "jobs": posted })).await?;
+        let (status, body) = (answer.status(), read(answer.body()));
+        let of_call = body["jobs"].as_array().filter(|of_call| status.is_success() && of_call.len() == places.len());
+        let Some(of_call) = of_call else {
+            if patience.waits_out(status.as_u16(), retry_after(&answer)).await {
+                continue;
+            }
+            return Ok(Err(problem(status.as_u16(), &body)));
+        };
+        for (place, verdict) in places.iter().zip(of_call) {
+            verdicts[*place] = verdict.clone();
+        }
+        let put_off = |place: &usize| verdicts[*place]["problem"]["retryAfterSeconds"].is_u64();
+        places.retain(put_off);
+        // The one that asks for the most time: the others are done by then.
+        let slowest =
+            places.iter().map(|place| &verdicts[*place]).max_by_key(|verdict| verdict["problem"]["retryAfterSeconds"].as_u64());
+        let Some(slowest) = slowest else { return Ok(Ok(verdicts)) };
+        let status = slowest["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or_default();
+        if !patience.waits_out(status, slowest["problem"]["retryAfterSeconds"].as_u64()).await {
+            return Ok(Ok(verdicts));
+        }
+    }
+}
+
+/// The header, in seconds; the API sends no dates.
+fn retry_after(answer: &http::Response<bytes::Bytes>) -> Option<u64> {
+    answer.headers().get(http::header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
 /// Puts the job's number in every text.

@@ -23,6 +23,9 @@ pub struct Arguments {
     /// Is the process that stays; `--keep` starts it.
     #[arg(long, hide = true, requires = "keep")]
     pub(super) stay: bool,
+    /// The word before the arguments, where the demo is a part of a larger command.
+    #[arg(skip)]
+    subcommand: Option<&'static str>,
 }
 
 /// A part of the demo.
@@ -50,6 +53,12 @@ impl Arguments {
         Self::try_parse_from(program.into_iter().chain(arguments))
     }
 
+    /// The same arguments as those of a subcommand with this name.
+    #[must_use]
+    pub fn within_command(self, name: &'static str) -> Self {
+        Self { subcommand: Some(name), ..self }
+    }
+
     /// The sections to play.
     pub(super) fn sections(&self) -> Vec<Section> {
         self.only.map_or_else(|| Section::ALL.to_vec(), |section| vec![section])
@@ -57,7 +66,8 @@ impl Arguments {
 
     /// The same for the process that stays.
     pub(super) fn of_the_one_that_stays(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["--keep".into(), "--stay".into()];
+        let mut words: Vec<OsString> = self.subcommand.iter().map(Into::into).collect();
+        words.extend(["--keep".into(), "--stay".into()]);
         if let Some(section) = self.only.and_then(|section| section.to_possible_value()) {
             words.extend(["--only".into(), section.get_name().into()]);
         }

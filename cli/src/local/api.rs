@@ -112,7 +112,7 @@ impl Api {
     /// As for [`call`](Self::call).
     pub async fn post_job(&self, key: &str, job: &serde_json::Value) -> Result<Response<Bytes>, ApiError> {
         let mut headers = json_headers();
-        let key = header::HeaderValue::from_str(&format!("\"{key}\"")).map_err(http::Error::from)?;
+        let key = header::HeaderValue::from_str(&quoted(key)).map_err(http::Error::from)?;
         headers.insert("idempotency-key", key);
         self.call(Method::POST, "/v1/jobs", headers, Bytes::from(job.to_string())).await
     }
@@ -142,6 +142,11 @@ impl Api {
     }
 }
 
+/// A text as a string of a structured header (RFC 8941, 3.3.3).
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 fn json_headers() -> HeaderMap {
     HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"))])
 }
@@ -149,6 +154,12 @@ fn json_headers() -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_with_quotes_and_backslashes_stays_one_header_string() {
+        assert_eq!(quoted("order-1"), r#""order-1""#);
+        assert_eq!(quoted(r#"a "b" \c"#), r#""a \"b\" \\c""#);
+    }
 
     const FUNCTION_URL: &str = "https://0123456789abcdef0123456789abcdef.lambda-url.us-east-1.on.aws/";
 

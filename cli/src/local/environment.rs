@@ -216,11 +216,15 @@ impl LocalAws {
         processes.filter(|pid| process::variable(*pid, "AWS_LAMBDA_FUNCTION_NAME").as_deref() == Some(function)).collect()
     }
 
-    /// Kills every process of a function, as a crash of its machine would. Returns how many there were.
+    /// Kills every process of a function, as a crash of its machine would, and waits (some milliseconds) until they are gone: the engine
+    /// would give a dying process one more event. Returns how many there were.
     #[must_use]
     pub fn kill_function(&self, function: &str) -> usize {
         let processes = self.function_processes(function);
         processes.iter().for_each(|pid| process::kill(*pid));
+        while processes.iter().any(|pid| process::find(*pid).is_some_and(|found| !found.is_zombie())) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         processes.len()
     }
 

@@ -13,8 +13,16 @@ pub struct Process {
     pub pid: i32,
     /// Its process group.
     pub group: i32,
-    /// Its command line.
+    /// Its command line; empty for a zombie, which has ended and only waits for its parent to notice.
     pub command: String,
+}
+
+impl Process {
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_zombie(&self) -> bool {
+        self.command.is_empty()
+    }
 }
 
 /// Whether a process with this id runs (a zombie counts until its parent has taken notice).
@@ -31,7 +39,7 @@ pub fn end_group(group: i32, grace: Duration) {
     }
     let started = Instant::now();
     while started.elapsed() < grace {
-        if !members(group).iter().any(|member| !member.command.is_empty()) {
+        if members(group).is_empty() {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -61,10 +69,10 @@ pub fn terminate_helpers() {
     }
 }
 
-/// The living processes of a group. Zombies have no command line and are left out.
+/// The living processes of a group, without zombies.
 #[must_use]
 pub fn members(group: i32) -> Vec<Process> {
-    all().into_iter().filter(|process| process.group == group && !process.command.is_empty()).collect()
+    all().into_iter().filter(|process| process.group == group && !process.is_zombie()).collect()
 }
 
 /// The process with this id.
@@ -100,9 +108,18 @@ fn from_proc() -> Vec<Process> {
             let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
             // `pid (name) state ppid pgrp …`; the name may contain spaces and parentheses.
-            let group = stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()?;
-            let command = std::fs::read(entry.path().join("cmdline")).ok()?;
-            let command = String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned();
+            let (name, fields) = stat.rsplit_once(')')?;
+            let mut fields = fields.split_whitespace();
+            let zombie = matches!(fields.next()?, "Z" | "X");
+            let group = fields.nth(1)?.parse().ok()?;
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned();
+            let command = match (zombie, line.is_empty()) {
+                (true, _) => String::new(),
+                // A process that is just ending has no command line any more, but its parent cannot notice yet.
+                (false, true) => format!("[{}]", name.split_once('(')?.1),
+                (false, false) => line,
+            };
             Some(Process { pid, group, command })
         })
         .collect()

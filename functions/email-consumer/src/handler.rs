@@ -19,8 +19,8 @@ use crate::{
     templates::Templates,
 };
 
-/// How long to leave an account alone that may not send: an operator has to act first.
-const SUSPENDED_DELAY: Duration = Duration::from_secs(15 * 60);
+/// How long to leave an account alone that does not send: an operator has to act first.
+const NOT_READY_DELAY: Duration = Duration::from_secs(15 * 60);
 
 /// Sends the mail of an `email.send` job: looks the user up, renders the template, announces the effect, sends.
 ///
@@ -84,8 +84,7 @@ impl EmailHandler {
         }
         // A mail that is cut off by the deadline may be sent and is sent again, so it is not begun without time for an answer.
         if context.remaining() < self.provider_timeout {
-            let message = "too little time is left in this invocation for the provider's answer";
-            return Err(Failure::defer("no_time_for_effect", message, Some(Duration::ZERO)).surely_not_done());
+            return Err(Failure::no_time());
         }
         Ok(())
     }
@@ -104,20 +103,24 @@ impl Handler for EmailHandler {
         };
         let mail = self.compose(job, recipient, context.data())?;
         self.announce_effect(context).await?;
-        let id = self.mailer.send(&mail).await.map_err(failure)?;
+        let id = self.mailer.send(&mail).await.map_err(|error| failure(error, job))?;
         Ok(Done::with_result(json!({"messageId": id.as_str()})).provider_ref(id.as_str()))
     }
 }
 
 /// What a mail that was not accepted means for its job.
-fn failure(error: SendError) -> Failure {
+fn failure(error: SendError, job: &Job<EmailSend>) -> Failure {
     let (code, message) = (error.code(), error.to_string());
+    if matches!(error, SendError::AccountNotReady { .. }) {
+        // Its jobs only wait, which is no error to the kit; but nothing is sent until somebody acts.
+        tracing::error!(job_id = job.id.as_str(), error_code = code, error = message, "mail account not ready");
+    }
     match error {
         // A provider that says "at once" gets the configured delay: coming back at once is what it complained about.
         SendError::Throttled { retry_after, .. } => {
             Failure::defer(code, message, retry_after.filter(|delay| !delay.is_zero())).surely_not_done()
         }
-        SendError::Suspended { .. } => Failure::defer(code, message, Some(SUSPENDED_DELAY)).surely_not_done(),
+        SendError::AccountNotReady { .. } => Failure::defer(code, message, Some(NOT_READY_DELAY)).surely_not_done(),
         SendError::Rejected { .. } => Failure::permanent(code, message).surely_not_done(),
         SendError::NotSent { .. } => Failure::retry(code, message).surely_not_done(),
         SendError::Unknown { .. } => Failure::ambiguous(code, message),

@@ -1,7 +1,6 @@
 //! The e-mail consumer: each `email.send` job becomes one mail, sent through Amazon SES.
 
 mod address;
-pub mod connections;
 mod contacts;
 mod handler;
 mod header;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use email_consumer::{DynamoDbContacts, EmailHandler, EmailSettings, SesMailer, SesSettings, Templates, connections};
+use email_consumer::{DynamoDbContacts, EmailHandler, EmailSettings, SesMailer, SesSettings, Templates};
 use ikkai::{
-    config::Reader,
-    consumer::{self, ConsumerSettings, Startup, StartupError},
+    clock::SystemClock,
+    consumer::{self, Startup, StartupError},
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -14,17 +14,14 @@ async fn main() -> Result<(), StartupError> {
 }
 
 async fn email_handler(startup: &mut Startup) -> EmailHandler {
-    // Contacts and job records live at one endpoint: so the connections that `run` opens to it serve both.
-    startup.aws = startup.aws.to_builder().http_client(connections::shared()).build();
     let settings = EmailSettings::read(&mut startup.config);
 
-    let contacts = DynamoDbContacts::new(aws_sdk_dynamodb::Client::new(&startup.aws), &settings.contacts_table);
+    let table = aws_sdk_dynamodb::Client::new(&startup.aws);
+    let contacts = DynamoDbContacts::new(table, &settings.contacts_table, Arc::new(SystemClock));
     let ses = SesSettings { timeout: settings.provider_timeout, configuration_set: settings.configuration_set.clone() };
     let mailer = SesMailer::new(aws_sdk_sesv2::config::Builder::from(&startup.aws), ses);
-    // `run` reads these itself and reports what is wrong with them.
-    let every_consumer = ConsumerSettings::read(&mut Reader::from_env());
-    if every_consumer.warm_up {
-        mailer.warm_up(every_consumer.batch_concurrency).await;
+    if startup.settings.warm_up {
+        mailer.warm_up(startup.settings.batch_concurrency).await;
     }
     let templates = Templates::built_in().expect("the built-in templates are checked when the function is built");
     EmailHandler::new(Arc::new(contacts), Arc::new(mailer), templates, &settings)

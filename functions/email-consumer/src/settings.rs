@@ -11,7 +11,8 @@ use crate::address::Mailbox;
 pub struct EmailSettings {
     /// `IKKAI_CONTACTS_TABLE`: the table that users are looked up in.
     pub contacts_table: String,
-    /// `IKKAI_EMAIL_FROM`: the sender, `shop@example.com` or `Shop <shop@example.com>`.
+    /// `IKKAI_EMAIL_FROM`: the sender, `shop@example.com` or `Shop <shop@example.com>`. Its domain is sent from in lower case and ASCII:
+    /// permissions have to spell it so.
     pub from: Mailbox,
     /// `IKKAI_EMAIL_EFFECT_POLICY`: `hold` (the default) leaves a job in doubt when nobody knows whether its mail went out; `rerun`
     /// sends again, and now and then twice.
@@ -61,6 +62,10 @@ fn read_configuration_set(reader: &mut Reader) -> Option<String> {
     Some(name)
 }
 
+/// What a mail needs besides the provider's answer: the job's claim, the contact, the announcement of the effect, some ten
+/// milliseconds each, and more with a cold connection.
+const TIME_BEFORE_SENDING: Duration = Duration::from_millis(500);
+
 /// A job whose mail does not fit into the time that a handler has would come back for ever without a try. The kit keeps at most a
 /// quarter of an invocation for settling, so what fits into the other three quarters fits.
 fn read_provider_timeout(reader: &mut Reader) -> Duration {
@@ -69,13 +74,13 @@ fn read_provider_timeout(reader: &mut Reader) -> Duration {
     // Required of every consumer and checked there; a problem is not to be reported twice.
     let function_timeout = reader.optional_text("IKKAI_FUNCTION_TIMEOUT_SECONDS").and_then(|text| text.parse().ok());
     if let Some(seconds) = function_timeout.filter(|seconds| (1..=5_400).contains(seconds)) {
-        let limit = Duration::from_secs(seconds) * 3 / 4;
-        if timeout >= limit {
+        let limit = Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_SENDING;
+        if timeout > limit {
             reader.problem(
                 NAME,
                 format!(
                     "is {} ms, which leaves no time for anything else in a function that may run for {seconds} s; \
-                     set it below {} ms, or give the function more time",
+                     set it to {} ms at most, or give the function more time",
                     timeout.as_millis(),
                     limit.as_millis(),
                 ),
@@ -87,6 +92,8 @@ fn read_provider_timeout(reader: &mut Reader) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const REQUIRED: [(&str, &str); 3] = [
@@ -120,13 +127,13 @@ mod tests {
             ("IKKAI_EMAIL_FROM", "mail@example.com"),
             ("IKKAI_EMAIL_EFFECT_POLICY", "rerun"),
             ("IKKAI_EMAIL_CONFIGURATION_SET", "my-set_1"),
-            ("IKKAI_PROVIDER_TIMEOUT_MS", "22499"),
+            ("IKKAI_PROVIDER_TIMEOUT_MS", "22000"),
         ])
         .unwrap();
         assert_eq!(settings.from, Mailbox::parse("mail@example.com").unwrap());
         assert_eq!(settings.effect_policy, EffectPolicy::RERUN);
         assert_eq!(settings.configuration_set.as_deref(), Some("my-set_1"));
-        assert_eq!(settings.provider_timeout, Duration::from_millis(22_499));
+        assert_eq!(settings.provider_timeout, Duration::from_secs(22));
     }
 
     #[test]
@@ -136,7 +143,7 @@ mod tests {
             ("IKKAI_EMAIL_FROM", "shop.example.com"),
             ("IKKAI_EMAIL_EFFECT_POLICY", "maybe"),
             ("IKKAI_EMAIL_CONFIGURATION_SET", "my set"),
-            ("IKKAI_PROVIDER_TIMEOUT_MS", "22500"),
+            ("IKKAI_PROVIDER_TIMEOUT_MS", "22001"),
         ]);
         assert_eq!(
             problems.unwrap_err(),
@@ -146,10 +153,40 @@ mod tests {
                 "IKKAI_EMAIL_EFFECT_POLICY: is none of the known values; set it to one of: hold, rerun",
                 "IKKAI_EMAIL_CONFIGURATION_SET: is no name of a configuration set; use up to 64 letters, digits, hyphens and \
                  underscores",
-                "IKKAI_PROVIDER_TIMEOUT_MS: is 22500 ms, which leaves no time for anything else in a function that may run for 30 s; \
-                 set it below 22500 ms, or give the function more time",
+                "IKKAI_PROVIDER_TIMEOUT_MS: is 22001 ms, which leaves no time for anything else in a function that may run for 30 s; \
+                 set it to 22000 ms at most, or give the function more time",
             ]
         );
+    }
+
+    #[test]
+    fn a_mail_leaves_half_a_second_for_its_claim_and_its_contact_in_a_short_function() {
+        let short = |timeout| read(&[("IKKAI_FUNCTION_TIMEOUT_SECONDS", "3"), ("IKKAI_PROVIDER_TIMEOUT_MS", timeout)]);
+        assert!(short("1750").is_ok());
+        for timeout in ["1751", "2249"] {
+            let [problem] = &short(timeout).unwrap_err()[..] else { panic!("one problem") };
+            assert!(problem.ends_with("set it to 1750 ms at most, or give the function more time"), "{problem}");
+        }
+    }
+
+    /// The template's role may send as the address that its parameter spells, for the identity of its domain: an address that is sent
+    /// from in another spelling is denied.
+    #[test]
+    fn every_sender_that_the_template_takes_is_sent_from_as_it_is_written() {
+        let template = include_str!("../../../infra/template.yaml");
+        let parameter = template.split_once("\n  EmailFrom:\n").expect("the parameter").1;
+        let pattern = parameter.split_once("AllowedPattern: '^").expect("its pattern").1;
+        let pattern = pattern.split_once("$'\n").expect("the end of its pattern").0.replace("''", "'");
+        let senders = proptest::string::string_regex(&pattern).expect("a regular expression");
+        let taken = std::cell::Cell::new(0);
+        // Most that are made up are longer than an address may be.
+        proptest!(ProptestConfig::with_cases(500), |(sender in senders)| {
+            if let Ok(mailbox) = Mailbox::parse(&sender) {
+                prop_assert_eq!(mailbox.address.as_str(), sender);
+                taken.set(taken.get() + 1);
+            }
+        });
+        assert!(taken.get() > 0, "some of the template's senders are taken by the function");
     }
 
     #[test]

@@ -3,14 +3,16 @@
 mod stub;
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
-use email_consumer::{
-    Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings, connections,
-};
+use email_consumer::{Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings};
+use ikkai::clock::SystemClock;
 use stub::{Connections, Reply, Stub};
 use tokio::runtime::Builder;
 
@@ -41,7 +43,7 @@ fn table(stub: &Stub, http_client: Option<SharedHttpClient>) -> DynamoDbContacts
         .credentials_provider(Credentials::new("AKID", "secret", None, None, "test"))
         .endpoint_url(stub.url());
     config.set_http_client(http_client);
-    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts")
+    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts", Arc::new(SystemClock))
 }
 
 async fn empty_table() -> Stub {
@@ -134,7 +136,7 @@ async fn a_provider_that_is_away_does_not_hold_up_the_start() {
 #[tokio::test]
 async fn clients_share_connections_only_through_a_shared_http_client() {
     let stub = empty_table().await;
-    let http_client = connections::shared();
+    let http_client = ikkai::aws::connections::shared();
     for _ in 0..2 {
         table(&stub, Some(http_client.clone())).find("user-1").await.unwrap();
     }

@@ -2,12 +2,16 @@
 
 mod stub;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
 use email_consumer::{Contact, Contacts, ContactsError, DisplayName, DynamoDbContacts, EmailAddress, MemoryContacts, Recipient};
+use ikkai::clock::{EpochMillis, ManualClock};
 use serde_json::{Value, json};
 use stub::{Reply, Stub};
+
+/// A moment within the second 1,800,000,000.
+const NOW: EpochMillis = EpochMillis::from_i64(1_800_000_000_500);
 
 fn table(stub: &Stub) -> DynamoDbContacts {
     let config = Builder::default()
@@ -16,7 +20,8 @@ fn table(stub: &Stub) -> DynamoDbContacts {
         .credentials_provider(Credentials::new("AKID", "secret", None, None, "test"))
         .endpoint_url(stub.url())
         .retry_config(RetryConfig::disabled());
-    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts")
+    let clock = Arc::new(ManualClock::new(NOW));
+    DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts", clock)
 }
 
 /// A table that holds these items by user id.
@@ -100,13 +105,35 @@ async fn a_lookup_is_one_consistent_read_of_what_is_needed() {
             "TableName": "contacts",
             "Key": {"user_id": {"S": "user-1"}},
             "ConsistentRead": true,
-            "ProjectionExpression": "#key, #email, #name, #locale, #suppressed, #variables",
+            "ProjectionExpression": "#key, #email, #name, #locale, #suppressed, #variables, #expires",
             "ExpressionAttributeNames": {
                 "#key": "user_id", "#email": "email", "#name": "display_name", "#locale": "locale", "#suppressed": "suppressed",
-                "#variables": "variables",
+                "#variables": "variables", "#expires": "expires_at",
             },
         })
     );
+}
+
+#[tokio::test]
+async fn a_contact_that_has_expired_is_gone_although_dynamodb_has_not_deleted_it_yet() {
+    let expiring = |expires_at: Value| json!({"email": {"S": "max@example.com"}, "expires_at": expires_at});
+    for (expires_at, is_there) in [
+        (json!({"N": "1800000001"}), true),
+        (json!({"N": "1800000000"}), false),
+        (json!({"N": "1799999999.9"}), false),
+        (json!({"N": "0"}), false),
+        (json!({"N": "-1"}), false),
+        (json!({"NULL": true}), true),
+    ] {
+        let found = find(expiring(expires_at.clone())).await.unwrap();
+        assert_eq!(found.is_some(), is_there, "{expires_at}");
+    }
+    // Whatever else it holds, as after its deletion.
+    for rest in [json!({"suppressed": {"BOOL": true}}), json!({"email": {"S": "erased"}}), json!({"suppressed": {"S": "x"}})] {
+        let mut item = rest;
+        item["expires_at"] = json!({"N": "1799999999"});
+        assert_eq!(find(item).await, Ok(None));
+    }
 }
 
 #[tokio::test]
@@ -122,6 +149,8 @@ async fn an_item_that_is_no_contact_names_the_attribute_and_not_its_value() {
         (json!({"email": email, "display_name": {"L": []}}), "display_name"),
         (json!({"email": email, "locale": {"BOOL": true}}), "locale"),
         (json!({"email": email, "suppressed": {"S": "true"}}), "suppressed"),
+        (json!({"email": email, "expires_at": {"S": "jane"}}), "expires_at"),
+        (json!({"email": email, "expires_at": {"N": "1E+99"}}), "expires_at"),
         (json!({"email": email, "variables": {"L": [{"S": "jane"}]}}), "variables"),
         (json!({"email": email, "variables": {"M": {"city": {"M": {"jane": {"S": "jane"}}}}}}), "variables.city"),
         (json!({"email": email, "variables": {"M": {"jane@example.com": {"BOOL": true}}}}), "variables"),

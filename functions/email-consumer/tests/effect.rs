@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 use email_consumer::SendError;
 use ikkai::{
     idempotency::{EffectPolicy, ErrorClass, Status},
+    observability::logs::{LevelSetting, LogSetup, capture::Captured},
     testing::{MessageBuilder, StoreCall, StoreFault},
 };
 use scene::{Scene, SilentMailer, WatchingMailer, scene, scene_under};
@@ -83,13 +84,23 @@ async fn throttling_for_longer_than_there_are_receives_kills_no_job() {
 }
 
 #[tokio::test]
-async fn a_stopped_account_is_left_alone_for_a_quarter_of_an_hour_and_uses_no_attempt() {
-    let (scene, _) = scene([SendError::Suspended { code: "sending_paused" }]);
-    let message = MessageBuilder::email("mail-1");
-    scene.deliver(&message).await;
-    assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("sending_paused".to_owned())));
-    assert_eq!(scene.record(&message).attempts, 0);
-    assert_eq!(scene.visible_in(&message), Duration::from_secs(900));
+async fn an_account_that_is_not_ready_is_left_alone_for_a_quarter_of_an_hour_and_uses_no_attempt() {
+    for code in ["sending_paused", "identity_not_verified", "configuration_set_not_found", "provider_access_denied"] {
+        let logs = Captured::start(LogSetup::new(LevelSetting::Info).own_crate("email_consumer"));
+        let (scene, mailer) = scene([SendError::AccountNotReady { code }]);
+        let message = MessageBuilder::email("mail-1");
+        scene.deliver(&message).await;
+        assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some(code.to_owned())));
+        assert_eq!((scene.record(&message).attempts, scene.record(&message).effect_begun), (0, false));
+        assert_eq!(scene.visible_in(&message), Duration::from_secs(900));
+        // Nothing dies and no attempt is used, so this line is what an operator sees.
+        let is_told = |line: &String| line.contains("\"ERROR\"") && line.contains(&format!("\"error_code\":\"{code}\""));
+        assert_eq!(logs.lines().iter().filter(|line| is_told(line)).count(), 1, "{:?}", logs.lines());
+
+        scene.bench.clock.advance(Duration::from_secs(900));
+        assert!(scene.deliver(&message.clone().received(2)).await.failed.is_empty());
+        assert_eq!((mailer.accepted(), scene.record(&message).attempts), (1, 1));
+    }
 }
 
 #[tokio::test]

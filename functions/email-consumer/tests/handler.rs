@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use email_consumer::{Contact, ContactsError, EmailHandler, RecordingMailer};
 use ikkai::{
-    consumer::IncomingEvent,
+    consumer::{ConsumerSettings, IncomingEvent},
     idempotency::{EffectPolicy, ErrorClass, Status},
     queue::QueueName,
     testing::{self, Bench, MessageBuilder, StoreCall},
@@ -192,7 +192,21 @@ async fn without_time_for_the_providers_answer_no_mail_is_begun() {
         assert_eq!((record.status, record.attempts, record.first_effect_at), (Status::RetryScheduled, 0, None), "{policy:?}");
         assert_eq!(record.last_error.unwrap().code, "no_time_for_effect");
         assert!(mailer.mails().is_empty());
-        assert_eq!(scene.visible_in(&message), Duration::ZERO);
+        assert!(scene.visible_in(&message) <= testing::settings().backoff.ceiling(1), "a backoff, with full jitter");
+    }
+}
+
+#[tokio::test]
+async fn invocations_without_time_for_a_mail_do_not_speak_against_the_provider() {
+    for policy in [EffectPolicy::Hold, EffectPolicy::RERUN] {
+        let mailer = Arc::new(RecordingMailer::new());
+        let scene = Scene::with_settings(mailer.clone(), policy, ConsumerSettings { circuit_failures: 1, ..testing::settings() });
+        let short = Bench::<EmailHandler>::START + Duration::from_millis(6_600);
+        scene.bench.run_until([MessageBuilder::email("mail-1").build()], Some(short)).await.unwrap();
+        assert!(mailer.mails().is_empty());
+        // A circuit that had opened would keep this one back.
+        assert!(scene.deliver(&MessageBuilder::email("mail-2")).await.failed.is_empty(), "{policy:?}");
+        assert_eq!(mailer.accepted(), 1);
     }
 }
 

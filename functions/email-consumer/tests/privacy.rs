@@ -91,7 +91,7 @@ async fn no_answer_of_the_provider_brings_anything_personal_into_logs_or_records
     let sent = Reply::Answer(200, "", r#"{"MessageId":"0100-abc"}"#.to_owned());
     for (reply, status) in [
         (sent, Status::Succeeded),
-        (refusal(400, "MessageRejected"), Status::Dead),
+        (refusal(400, "MessageRejected"), Status::RetryScheduled),
         (refusal(400, "zoe.private@example.com"), Status::Dead),
         (refusal(429, "TooManyRequestsException"), Status::RetryScheduled),
         (refusal(400, "SendingPausedException"), Status::RetryScheduled),
@@ -140,4 +140,27 @@ async fn a_contacts_table_that_fails_brings_nothing_personal_into_logs_or_record
     let (scene, _stub) = scene(Reply::Reset).await;
     scene.contacts.fail_with(Some(ContactsError::Unavailable { code: "contacts_unavailable" }));
     run(&scene, &job("mail-1", "receipt", "user-42"), Status::RetryScheduled).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_keyed_by_people_brings_no_name_into_logs_or_records() {
+    let payload = |extra: Value| {
+        let mut payload = json!({"deliveryId": "mail-1", "templateId": "receipt", "userId": "user-42"});
+        payload.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        payload
+    };
+    for payload in [
+        payload(json!({"Zoe Private": 1})),
+        payload(json!({"users": {"Zoe Private": [{"zoe.private": 0.5}]}})),
+        payload(json!({"userId": {"Zoe Private": 0.5}})),
+    ] {
+        let (scene, stub) = scene(Reply::Reset).await;
+        let logs = logs();
+        let report = scene.deliver(&MessageBuilder::job("mail-1", "email.send", "mail-1", payload)).await;
+        let [record] = &scene.bench.records.all()[..] else { panic!("one record") };
+        assert_eq!(record.status, Status::Dead);
+        assert!(logs.lines().iter().any(|line| line.contains("message unparseable") && line.contains("(unknown member)")));
+        nothing_personal(&written(record.clone(), &report, &logs));
+        assert!(stub.requests().is_empty());
+    }
 }

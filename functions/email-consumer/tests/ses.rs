@@ -106,22 +106,35 @@ async fn throttling_defers_for_as_long_as_the_provider_asks() {
 }
 
 #[tokio::test]
-async fn a_stopped_account_is_told_apart_from_a_refused_mail() {
-    assert_eq!(refused_with(400, "", "AccountSuspendedException", "x").await, SendError::Suspended { code: "account_suspended" });
-    assert_eq!(refused_with(400, "", "SendingPausedException", "x").await, SendError::Suspended { code: "sending_paused" });
+async fn an_account_that_is_stopped_or_set_up_wrong_is_told_apart_from_a_refused_mail() {
+    let unverified =
+        "Email address is not verified. The following identities failed the check in region EU-CENTRAL-1: jane@example.com";
+    for (status, error, message, code) in [
+        (400, "AccountSuspendedException", "x", "account_suspended"),
+        (400, "SendingPausedException", "x", "sending_paused"),
+        (400, "MessageRejected", unverified, "identity_not_verified"),
+        (400, "MailFromDomainNotVerifiedException", "x", "mail_from_domain_not_verified"),
+        (404, "NotFoundException", "Configuration set <jane@example.com> does not exist.", "configuration_set_not_found"),
+        (403, "AccessDeniedException", "x", "provider_access_denied"),
+        (403, "UnrecognizedClientException", "x", "provider_access_denied"),
+        (403, "", "", "provider_access_denied"),
+    ] {
+        let refused = refused_with(status, "", error, message).await;
+        assert_eq!(refused, SendError::AccountNotReady { code }, "{error}");
+        assert!(refused.is_surely_not_sent());
+        assert!(!format!("{refused} {refused:?}").contains("jane"));
+    }
 }
 
 #[tokio::test]
 async fn refused_mails_are_permanent() {
     for (status, error, code) in [
         (400, "MessageRejected", "message_rejected"),
-        (400, "MailFromDomainNotVerifiedException", "mail_from_domain_not_verified"),
         (400, "BadRequestException", "bad_request"),
-        (404, "NotFoundException", "configuration_set_not_found"),
         (400, "ValidationException", "provider_refused"),
         (413, "", "provider_refused"),
     ] {
-        let refused = refused_with(status, "", error, "Email address is not verified: jane@example.com").await;
+        let refused = refused_with(status, "", error, "Invalid address: jane@example.com").await;
         assert_eq!(refused, SendError::Rejected { code }, "{error}");
         assert!(!format!("{refused} {refused:?}").contains("jane"));
     }
@@ -131,8 +144,8 @@ async fn refused_mails_are_permanent() {
 async fn an_error_answered_by_the_provider_means_that_nothing_was_sent() {
     let not_sent = |code| SendError::NotSent { code };
     assert_eq!(refused_with(500, "", "InternalFailure", "x").await, not_sent("provider_error"));
-    assert_eq!(refused_with(403, "", "AccessDeniedException", "x").await, not_sent("provider_credentials_refused"));
-    assert_eq!(refused_with(403, "", "ExpiredTokenException", "x").await, not_sent("provider_credentials_refused"));
+    assert_eq!(refused_with(403, "", "ExpiredTokenException", "x").await, not_sent("provider_credentials_stale"));
+    assert_eq!(refused_with(403, "", "RequestExpired", "x").await, not_sent("provider_credentials_stale"));
     // Not JSON, but an answer all the same.
     assert_eq!(send(Reply::Answer(500, "", "<html>".to_owned()), LONG).await, Err(not_sent("provider_error")));
 }

@@ -5,6 +5,7 @@
 //!   │              └─failed or unclear─▶ end the send lease ─▶ 503   (the record stays: the message may be out)
 //!   └─exists─▶ other content ─▶ 422
 //!              running or later ─▶ 202, or 200 for a job that ended without success
+//!              accepted, this sandbox saw it sent within the last minute ─▶ 202
 //!              accepted, send lease open ─▶ 409
 //!              accepted, sent again within the last minute ─▶ 202
 //!              accepted, otherwise ─▶ take the sending over ─▶ send ─▶ confirm ─▶ 202
@@ -15,7 +16,7 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use ikkai::idempotency::{Created, Event, Guard, JobRecord, Ledger, Status, StoreError, Verdict};
 use ikkai::observability::{Metric, Metrics};
 use ikkai::queue::{OutgoingMessage, QueueError, send_all};
@@ -26,8 +27,9 @@ use crate::admission::Admission;
 use crate::catalog::Served;
 use crate::prepared::Prepared;
 use crate::problem::{Code, Problem};
+use crate::recent_sends::RecentSends;
 
-/// A job that was sent again and is still accepted is not sent once more within this time.
+/// A job of which it is known when it was sent, and which is still accepted, is not sent once more within this time.
 const RESEND_AFTER: Duration = Duration::from_secs(60);
 
 /// After this time a client repeats what was refused for a passing reason.
@@ -39,6 +41,7 @@ pub(crate) struct Acceptor {
     pub(crate) ledger: Ledger,
     pub(crate) send_lease: Duration,
     pub(crate) metrics: Metrics,
+    pub(crate) recent_sends: RecentSends,
 }
 
 /// A job whose sending is ours.
@@ -86,7 +89,7 @@ impl Acceptor {
     /// Records a job. `Ok`: its message has to be sent by this request. `Err`: the answer is known.
     async fn open(&self, job: Prepared) -> Result<Sending, Answer> {
         if let Admission::TooDeep(retry_after) = job.served.gate.admission(self.ledger.now()).await {
-            // Replays are exempt: they put nothing into the queue.
+            // Replays are exempt: they stand for a job that was let in already, and send it once more only where nobody knows that it was sent.
             return match self.ledger.get(job.job_id()).await {
                 Ok(Some(found)) => self.open_again(job, found).await,
                 Ok(None) => Err(Err(self.too_deep(&job, retry_after))),
@@ -102,7 +105,8 @@ impl Acceptor {
             updated_at: now,
             ..job.record.clone()
         };
-        match self.ledger.create(&record).await {
+        let (created, ()) = join(self.ledger.create(&record), job.served.gate.refresh(now)).await;
+        match created {
             Ok(Created::New) => Ok(Sending { record, token, message: job.message, turn: Turn::First }),
             Ok(Created::Exists(found)) => self.open_again(job, *found).await,
             Err(error) => Err(Err(store_unavailable(&error))),
@@ -116,6 +120,11 @@ impl Acceptor {
             return Err(Err(Problem::new(Code::IdempotencyKeyReused, detail)));
         }
         if found.status != Status::Accepted {
+            return Err(Ok(Accepted::before(&found)));
+        }
+        let sent_here =
+            found.accept_token.as_deref().is_some_and(|token| self.recent_sends.has(token, self.ledger.now(), RESEND_AFTER));
+        if sent_here {
             return Err(Ok(Accepted::before(&found)));
         }
         let (token, until) = (new_token(), self.ledger.now() + self.send_lease);
@@ -159,6 +168,9 @@ impl Acceptor {
 
     async fn settle(&self, sending: Sending, verdict: Result<(), QueueError>) -> Answer {
         let Sending { mut record, token, turn, .. } = sending;
+        if verdict.is_ok() {
+            self.recent_sends.remember(token.clone(), self.ledger.now());
+        }
         match (verdict, turn) {
             (Ok(()), Turn::First) => Ok(Accepted::new(record.job_id)),
             (Ok(()), Turn::Again) => {

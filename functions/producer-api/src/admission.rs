@@ -4,10 +4,10 @@
 //! (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>), so reading it for every request would
 //! cost a call and tell nothing more. It is read at most once in [`FRESH_FOR`] for all requests of a sandbox.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ikkai::clock::EpochMillis;
-use tokio::sync::Mutex;
 
 use crate::catalog::QueueHandle;
 
@@ -34,6 +34,8 @@ pub(crate) struct Gate {
     queue: QueueHandle,
     max_depth: u64,
     readings: Mutex<Readings>,
+    /// Held by whoever asks the queue.
+    asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -49,30 +51,67 @@ struct Reading {
     depth: Option<u64>,
 }
 
+impl Reading {
+    /// A clock that was set back makes no reading fresh.
+    fn is_fresh(&self, now: EpochMillis) -> bool {
+        now >= self.at && now.since(self.at) < FRESH_FOR
+    }
+}
+
 impl Gate {
     pub(crate) fn new(queue: QueueHandle, max_depth: u64) -> Self {
-        Self { queue, max_depth, readings: Mutex::default() }
+        Self { queue, max_depth, readings: Mutex::default(), asking: tokio::sync::Mutex::default() }
     }
 
-    /// Whether a new job is let in now. Requests that ask at the same time wait for one reading. An unreadable depth lets everything in: the
-    /// queue itself takes any number of messages, and refusing work because a number is missing would be an outage made at home.
+    /// Whether a new job is let in now. Where the last reading let jobs in, it still counts, however old: whoever gets in then brings it up to
+    /// date with [`refresh`](Self::refresh) and does not wait for it. Nobody is refused on an old reading; requests that ask at the same time
+    /// wait for one new one. An unreadable depth lets everything in: the queue itself takes any number of messages, and refusing work because
+    /// a number is missing would be an outage made at home.
     pub(crate) async fn admission(&self, now: EpochMillis) -> Admission {
-        let mut readings = self.readings.lock().await;
-        let fresh = readings.last.filter(|last| now >= last.at && now.since(last.at) < FRESH_FOR);
-        let reading = match fresh {
-            Some(fresh) => fresh,
-            None => {
-                let reading = Reading { at: now, depth: self.read().await };
-                readings.before = readings.last.replace(reading);
-                reading
-            }
-        };
-        match reading.depth {
-            Some(depth) if depth >= self.max_depth => {
-                Admission::TooDeep(jittered(self.drain_seconds(depth, readings.before, reading.at)))
-            }
-            _ => Admission::Open,
+        if let Some(known) = self.known(now) {
+            return known;
         }
+        let _turn = self.asking.lock().await;
+        match self.known(now) {
+            Some(known) => known,
+            None => {
+                self.ask(now).await;
+                self.known(now).unwrap_or(Admission::Open)
+            }
+        }
+    }
+
+    /// Brings the reading up to date if it is old and nobody else is at it. To be awaited beside other work.
+    pub(crate) async fn refresh(&self, now: EpochMillis) {
+        if self.readings().last.is_some_and(|last| last.is_fresh(now)) {
+            return;
+        }
+        if let Ok(_turn) = self.asking.try_lock() {
+            self.ask(now).await;
+        }
+    }
+
+    /// The verdict, where no question to the queue is needed for it.
+    fn known(&self, now: EpochMillis) -> Option<Admission> {
+        let readings = self.readings();
+        let last = readings.last?;
+        match last.depth {
+            Some(depth) if depth >= self.max_depth => {
+                let wait = || jittered(self.drain_seconds(depth, readings.before, last.at));
+                last.is_fresh(now).then(|| Admission::TooDeep(wait()))
+            }
+            _ => Some(Admission::Open),
+        }
+    }
+
+    async fn ask(&self, now: EpochMillis) {
+        let reading = Reading { at: now, depth: self.read().await };
+        let mut readings = self.readings();
+        readings.before = readings.last.replace(reading);
+    }
+
+    fn readings(&self) -> MutexGuard<'_, Readings> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn read(&self) -> Option<u64> {
@@ -146,9 +185,44 @@ mod tests {
         for millis in [0, 1, 4_999] {
             assert_eq!(gate.admission(START + Duration::from_millis(millis)).await, Admission::Open);
         }
+        gate.refresh(START + Duration::from_millis(4_999)).await;
         assert_eq!(reads(&queue), 1);
         queue.set_depth(of_depth(3));
+        gate.refresh(START + Duration::from_secs(5)).await;
         assert!(matches!(gate.admission(START + Duration::from_secs(5)).await, Admission::TooDeep(_)));
+        assert_eq!(reads(&queue), 2);
+    }
+
+    #[tokio::test]
+    async fn an_old_reading_lets_in_and_refuses_nobody() {
+        let (gate, queue) = gate(3);
+        gate.admission(START).await;
+        queue.set_depth(of_depth(3));
+        let later = START + Duration::from_secs(60);
+        assert_eq!(gate.admission(later).await, Admission::Open);
+        assert_eq!(reads(&queue), 1, "nobody waits for a new reading");
+        gate.refresh(later).await;
+        assert!(matches!(gate.admission(later).await, Admission::TooDeep(_)));
+        queue.set_depth(of_depth(2));
+        assert_eq!(gate.admission(later + Duration::from_secs(5)).await, Admission::Open);
+        assert_eq!(reads(&queue), 3, "before anybody is refused the queue is asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_of_many_asks_and_the_others_do_not_wait() {
+        let (gate, queue) = gate(3);
+        gate.admission(START).await;
+        let later = START + Duration::from_secs(6);
+        queue.set_depth_latency(Duration::from_millis(500));
+        let begun = tokio::time::Instant::now();
+        let others = async {
+            tokio::task::yield_now().await;
+            assert_eq!(gate.admission(later).await, Admission::Open);
+            gate.refresh(later).await;
+            assert!(begun.elapsed().is_zero());
+        };
+        futures::future::join(gate.refresh(later), others).await;
+        assert!(begun.elapsed() >= Duration::from_millis(500));
         assert_eq!(reads(&queue), 2);
     }
 
@@ -156,7 +230,7 @@ mod tests {
     async fn a_clock_that_was_set_back_does_not_freeze_the_reading() {
         let (gate, queue) = gate(3);
         gate.admission(START).await;
-        gate.admission(START - Duration::from_secs(3_600)).await;
+        gate.refresh(START - Duration::from_secs(3_600)).await;
         assert_eq!(reads(&queue), 2);
     }
 

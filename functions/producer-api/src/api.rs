@@ -17,6 +17,7 @@ use crate::idempotency_header;
 use crate::jobs;
 use crate::prepared::Prepared;
 use crate::problem::{Code, Problem};
+use crate::recent_sends::RecentSends;
 use crate::request_body;
 use crate::response::Response;
 use crate::router::{Resource, method_label};
@@ -45,7 +46,8 @@ impl Api {
     /// An API over these services.
     #[must_use]
     pub fn new(settings: Settings, catalog: Catalog, store: Arc<dyn JobStore>, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
-        let acceptor = Acceptor { ledger: Ledger::new(store, clock), send_lease: settings.send_lease, metrics };
+        let ledger = Ledger::new(store, clock);
+        let acceptor = Acceptor { ledger, send_lease: settings.send_lease, metrics, recent_sends: RecentSends::default() };
         Self { settings, catalog, acceptor }
     }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt as _};
 use ikkai::job::JobId;
 use ikkai::queue::MAX_ENTRIES;
 use serde_json::{Value, json};
@@ -18,8 +17,9 @@ use crate::response::Response;
 /// Most jobs of a batch request.
 pub const MAX_BATCH_JOBS: usize = 100;
 
-/// Groups of ten that are recorded and sent at the same time: forty writes in flight are plenty for one function.
-const GROUPS_AT_ONCE: usize = 4;
+/// Jobs of a batch that are recorded at the same time, and then sent with one call. The function opens so many connections to DynamoDB while it
+/// starts: more at once would make the first batch wait for handshakes, on a fraction of a processor.
+pub(crate) const WRITES_AT_ONCE: usize = MAX_ENTRIES;
 
 /// Jobs of one queue that are sent with one call, each with its place in the batch.
 struct Group {
@@ -53,16 +53,11 @@ pub(crate) async fn accept_all(acceptor: &Acceptor, jobs: Vec<Result<Prepared, P
             },
         }
     }
-    let accepted = stream::iter(groups(distinct))
-        .map(|group| async move {
-            let answers = acceptor.accept_together(&group.served, group.jobs).await;
-            group.places.into_iter().zip(answers).collect::<Vec<_>>()
-        })
-        .buffer_unordered(GROUPS_AT_ONCE)
-        .collect::<Vec<_>>()
-        .await;
-    for (place, answer) in accepted.into_iter().flatten() {
-        answers[place] = Some(answer);
+    for group in groups(distinct) {
+        let accepted = acceptor.accept_together(&group.served, group.jobs).await;
+        for (place, answer) in group.places.into_iter().zip(accepted) {
+            answers[place] = Some(answer);
+        }
     }
     for (place, first) in twins {
         answers[place] = answers[first].clone();
@@ -100,7 +95,7 @@ fn used_twice(first: usize) -> Problem {
 fn groups(jobs: Vec<(usize, Prepared)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (place, job) in jobs {
-        let open = groups.iter_mut().find(|group| Arc::ptr_eq(&group.served, &job.served) && group.jobs.len() < MAX_ENTRIES);
+        let open = groups.iter_mut().find(|group| Arc::ptr_eq(&group.served, &job.served) && group.jobs.len() < WRITES_AT_ONCE);
         match open {
             Some(group) => {
                 group.places.push(place);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join, join_all};
 use ikkai::clock::{Clock as _, EpochMillis, SystemClock};
 use ikkai::config::Reader;
 use ikkai::consumer::StartupError;
@@ -14,13 +13,11 @@ use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 
 use crate::api::{Api, Call};
+use crate::batch::WRITES_AT_ONCE;
 use crate::catalog::Catalog;
 use crate::event::EventError;
 use crate::response::Response;
 use crate::settings::Settings;
-
-/// Connections to DynamoDB that are opened while the function starts: one serves an ordinary request, a batch uses some more.
-const WARM_CONNECTIONS: usize = 4;
 
 /// Time kept back for the answer's way out of the function.
 const ANSWER_RESERVE: Duration = Duration::from_millis(300);
@@ -31,12 +28,16 @@ const LONGEST_INVOCATION: Duration = Duration::from_secs(900);
 /// Runs the function: logs, settings, clients, warm connections, then requests until Lambda ends the process.
 ///
 /// # Errors
-/// When settings are wrong (each problem is logged) or the runtime API ends.
+/// When settings are wrong (each problem is logged) or the runtime API ends. A build with the feature `local-identity` also wants to see that its
+/// AWS calls stay on this machine.
 pub async fn run() -> Result<(), StartupError> {
     let mut reader = Reader::from_env();
     let level = logs::LevelSetting::read(&mut reader);
     logs::init(logs::LogSetup::new(level).own_crate(module_path!()));
     let settings = Settings::read(&mut reader);
+    #[cfg(feature = "local-identity")]
+    crate::local_engine::demand(&mut reader);
+    reader.warn_of_unread("IKKAI_");
     let settings =
         reader.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 
@@ -50,9 +51,8 @@ pub async fn run() -> Result<(), StartupError> {
         queue as Arc<dyn Queue>
     });
     if settings.warm_up {
-        // A queue that does not answer now is looked up again by the first request that needs it.
-        let connect = join_all(queues.iter().map(|queue| queue.connect()));
-        join(ikkai::aws::warm_up_dynamodb(&dynamodb, WARM_CONNECTIONS), connect).await;
+        let queues: Vec<&SqsQueue> = queues.iter().map(AsRef::as_ref).collect();
+        ikkai::aws::warm_up_clients(&dynamodb, WRITES_AT_ONCE, &queues).await;
     }
     let metrics = Metrics::new(&settings.metrics_namespace, &settings.service);
     let store = Arc::new(DynamoStore::new(dynamodb, settings.jobs_table.clone()));

@@ -8,7 +8,7 @@
 //! | path and method become a call | `router` |
 //! | who asks | `caller` |
 //! | the body becomes a job that may be posted | `idempotency_header`, `request_body`, `policy`, `prepared` |
-//! | the job is recorded, then sent | `admission`, `accept`, `batch` |
+//! | the job is recorded, then sent | `admission`, `accept`, `recent_sends`, `batch` |
 //! | or looked up, or cancelled | `jobs` |
 //! | and answered | `response`, `problem`, `cors` |
 //!
@@ -26,9 +26,12 @@ mod event;
 mod idempotency_header;
 mod jobs;
 mod lambda;
+#[cfg(feature = "local-identity")]
+mod local_engine;
 mod policy;
 mod prepared;
 mod problem;
+mod recent_sends;
 mod request_body;
 mod response;
 mod router;

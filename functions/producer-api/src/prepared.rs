@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{JobRecord, Status};
-use ikkai::job::{self, Envelope, EnvelopeError, FieldError, Fingerprint, JobId, canonical, payload_digest, privacy};
+use ikkai::job::{self, DataUse, Envelope, EnvelopeError, FieldError, Fingerprint, JobId, canonical, payload_digest, privacy};
 use ikkai::observability::TraceHeader;
 use ikkai::queue::{MessageError, OutgoingMessage};
 use serde_json::Value;
@@ -115,10 +115,12 @@ fn check(envelope: &Envelope, data: Option<&Value>, served: &Served, key_place: 
 /// Data that no worker reads is not kept.
 fn data_error(data: Option<&Value>, kind: &job::JobKind) -> Option<FieldError> {
     const AT: &str = "/data";
-    match (data, kind.needs_data) {
-        (None, true) => Some(FieldError::new(AT, "data_missing", "this job type needs data")),
-        (Some(_), false) => Some(FieldError::new(AT, "data_not_taken", "this job type takes no data; leave the member out")),
-        (Some(data), true) if canonical(data).len() > MAX_DATA_BYTES => {
+    match (data, kind.data) {
+        (None, DataUse::Required) => Some(FieldError::new(AT, "data_missing", "this job type needs data")),
+        (Some(_), DataUse::None) => {
+            Some(FieldError::new(AT, "data_not_taken", "this job type takes no data; leave the member out"))
+        }
+        (Some(data), DataUse::Optional | DataUse::Required) if canonical(data).len() > MAX_DATA_BYTES => {
             let message = format!("must not be larger than {MAX_DATA_BYTES} bytes; store it and pass its id in the payload");
             Some(FieldError::new(AT, "data_too_large", message))
         }

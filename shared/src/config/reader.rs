@@ -152,6 +152,15 @@ impl Reader {
         with_prefix.map(|(name, _)| name.as_str()).filter(|name| !self.asked.contains(name)).collect()
     }
 
+    /// Writes one warning that names the [unread](Self::unread) variables, if there are any: a setting whose name is misspelled has its default,
+    /// which nobody notices otherwise. Values are not written.
+    pub fn warn_of_unread(&self, prefix: &str) {
+        let unread = self.unread(prefix);
+        if !unread.is_empty() {
+            tracing::warn!(error = %format_args!("nothing reads {}; check the spelling", unread.join(", ")), "unknown settings");
+        }
+    }
+
     /// Hands out `value` if everything was in order.
     ///
     /// # Errors
@@ -214,8 +223,24 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::observability::logs::LevelSetting;
+    use crate::observability::logs::capture::Captured;
 
     const UNSET: [(&str, &str); 0] = [];
+
+    #[test]
+    fn misspelled_names_are_logged_in_one_line_and_their_values_are_not() {
+        let captured = Captured::start(LevelSetting::Info);
+        let mut reader =
+            Reader::from_pairs([("IKKAI_QUEUE", "a"), ("IKKAI_QUEUE_NAM", "secret"), ("IKKAI_TIMEOUT", "7"), ("PATH", "/bin")]);
+        reader.warn_of_unread("IKKAI_QUEUE_NAME");
+        assert_eq!(captured.lines(), Vec::<String>::new(), "nothing to warn of");
+        reader.optional_text("IKKAI_QUEUE");
+        reader.warn_of_unread("IKKAI_");
+        let line = captured.only_line();
+        assert_eq!((&line["level"], &line["message"]), (&"WARN".into(), &"unknown settings".into()));
+        assert_eq!(line["error"], "nothing reads IKKAI_QUEUE_NAM, IKKAI_TIMEOUT; check the spelling");
+    }
 
     fn problems_of(reader: Reader) -> Vec<String> {
         reader.finish(()).expect_err("there is a problem").problems().iter().map(ToString::to_string).collect()

@@ -7,7 +7,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
 use futures::StreamExt;
@@ -15,7 +14,7 @@ use serde::Deserialize;
 
 use super::budget::{Budget, Lease};
 use super::circuit::Circuit;
-use super::closing::{Closing, Settled};
+use super::closing::{Closing, Follows, Settled};
 use super::core::Core;
 use super::handler::Handler;
 use super::lane::{Lane, lanes};
@@ -29,8 +28,8 @@ use crate::clock::{Clock, EpochMillis};
 use crate::idempotency::{JobStore, Ledger};
 use crate::job::JobKind;
 use crate::observability::Metrics;
-use crate::queue::{MAX_ENTRIES, Queue, VisibilityChange};
-use crate::visibility::Heartbeat;
+use crate::queue::{Queue, VisibilityChange};
+use crate::visibility::{Heartbeat, Pace};
 
 /// An event for a consumer, read with patience: what is not an SQS event becomes one clear error instead of a crash.
 #[derive(Debug, Deserialize)]
@@ -150,7 +149,7 @@ impl<H: Handler> BatchProcessor<H> {
         let budget = Budget::new(self.core.clock.now(), invocation.deadline, &self.core.settings);
 
         let settled = self.work_on_all(&received, budget, invocation).await;
-        let closed = Closing::new(&self.core, &received, settled).close(invocation).await;
+        let closed = Closing::new(&self.core, &received, settled, budget.answer_by).close(invocation).await;
 
         if self.core.metrics.flush(self.core.clock.now(), out).is_err() {
             tracing::warn!("metrics could not be written");
@@ -162,7 +161,9 @@ impl<H: Handler> BatchProcessor<H> {
         let settings = &self.core.settings;
         let heartbeat = (budget.lease == Lease::Chunks).then(|| {
             let (chunk, skew, margin) = (settings.lease_chunk, settings.lease_skew, settings.lease_margin);
-            Heartbeat::new(self.core.queue.clone(), self.core.clock.clone(), chunk, skew, margin)
+            let pace = Pace { chunk, skew, margin, calls_end: budget.heartbeat_end };
+            let receipts = received.iter().filter_map(|record| record.receipt_handle.clone()).collect();
+            Heartbeat::new(self.core.queue.clone(), self.core.clock.clone(), pace, receipts)
         });
         let work = async {
             let lanes = lanes(received, self.core.is_fifo());
@@ -179,6 +180,9 @@ impl<H: Handler> BatchProcessor<H> {
                         self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::LastAndAlone, invocation).await;
                     settled.extend(done);
                 }
+            }
+            if let Some(heartbeat) = &heartbeat {
+                heartbeat.stop().await;
             }
             settled
         };
@@ -205,11 +209,7 @@ impl<H: Handler> BatchProcessor<H> {
             .filter_map(|record| record.receipt_handle.clone())
             .map(|receipt_handle| VisibilityChange { receipt_handle, visible_in })
             .collect();
-        for batch in changes.chunks(MAX_ENTRIES) {
-            if let Err(error) = self.core.queue.change_visibility(batch).await {
-                tracing::warn!(error = %error, "visibility call failed");
-            }
-        }
+        self.core.change_visibility(&changes, budget.handlers_end).await;
     }
 
     async fn work_on_lane(
@@ -225,35 +225,36 @@ impl<H: Handler> BatchProcessor<H> {
         let mut settled = Vec::new();
         while let Some(&index) = lane.records.get(lane.next) {
             let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
-            let stopped = match lane.held.take() {
-                Some(started) => run.resume(started).await,
-                None => run.work().await,
-            };
-            let outcome = match stopped {
+            let outcome = match run.work().await {
+                Ok(Outcome::NotStarted) | Err(Stop::Ended(Outcome::NotStarted)) => run.leave().await,
                 Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
-                Err(Stop::Postponed(held)) => {
-                    lane.held = held;
-                    return (lane, settled);
-                }
+                Err(Stop::Postponed) => return (lane, settled),
             };
-            report::ended(&self.core, &received[index], &run, &outcome, invocation);
             let blocks = outcome.blocks_group(hold_after_death);
-            settled.push(Settled { index, job_id: run.job_id, outcome, follows: false });
+            settled.push(self.note(index, received, run, outcome, Follows::Nobody, invocation));
             lane.next += 1;
             if blocks {
-                let followers = lane.records[lane.next..].iter();
-                settled.extend(followers.map(|&index| Settled {
-                    index,
-                    job_id: None,
-                    outcome: Outcome::NotStarted,
-                    follows: true,
-                }));
+                for &index in &lane.records[lane.next..] {
+                    let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
+                    let outcome = run.leave().await;
+                    settled.push(self.note(index, received, run, outcome, Follows::FailedHead, invocation));
+                }
                 lane.next = lane.records.len();
             }
         }
         (lane, settled)
     }
-}
 
-/// Longest time a batch's closing visibility calls may take.
-pub(super) const CLOSING_TIMEOUT: Duration = Duration::from_secs(5);
+    fn note(
+        &self,
+        index: usize,
+        received: &[Received],
+        run: RecordRun<'_, H>,
+        outcome: Outcome,
+        follows: Follows,
+        invocation: &Invocation,
+    ) -> Settled {
+        report::ended(&self.core, &received[index], &run, &outcome, invocation);
+        Settled { index, job_id: run.job_id, outcome, follows, at: self.core.clock.now() }
+    }
+}

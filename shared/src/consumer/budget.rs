@@ -9,9 +9,15 @@ use crate::clock::EpochMillis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget {
     /// Lambda ends the invocation here.
-    pub(super) deadline: EpochMillis,
+    deadline: EpochMillis,
     /// Handlers end here, so that their records can still be settled.
     pub(super) handlers_end: EpochMillis,
+    /// The heartbeat's calls end here: a settlement waits for them.
+    pub(super) heartbeat_end: EpochMillis,
+    /// Settlements end here, so that visibility can still be set.
+    pub(super) settling_end: EpochMillis,
+    /// Everything ends here: the answer has to go out.
+    pub(super) answer_by: EpochMillis,
     /// A claim made now holds up to here.
     pub(super) lease: Lease,
 }
@@ -25,19 +31,33 @@ pub(super) enum Lease {
     Chunks,
 }
 
+/// No function runs for longer than this, so a deadline beyond is no deadline
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances.html> allows 90 minutes, ordinary functions 15).
+const LONGEST_INVOCATION: Duration = Duration::from_secs(5_400);
+
 /// Less than this is no time to start a handler in.
 const LEAST_HANDLER_TIME: Duration = Duration::from_millis(200);
 
 impl Budget {
     /// The budget of an invocation that began at `now`. Some local runtimes send a constant or no deadline: one that is not in the
-    /// future is unknown, and the configured timeout counts.
+    /// future, or further away than any function may run, is unknown, and the configured timeout counts.
     pub(super) fn new(now: EpochMillis, deadline: Option<EpochMillis>, settings: &ConsumerSettings) -> Self {
-        let deadline = deadline.filter(|deadline| *deadline > now).unwrap_or(now + settings.function_timeout);
+        let possible = now..=now + LONGEST_INVOCATION.max(settings.function_timeout);
+        let deadline =
+            deadline.filter(|deadline| *deadline > now && possible.contains(deadline)).unwrap_or(now + settings.function_timeout);
         let total = deadline.since(now);
         // Short functions keep at most a quarter of their time for settling.
         let reserve = settings.settle_reserve.min(total / 4);
         let lease = if total <= settings.lease_whole_until { Lease::Whole } else { Lease::Chunks };
-        Self { deadline, handlers_end: now + (total - reserve), lease }
+        let handlers_end = now + (total - reserve);
+        Self {
+            deadline,
+            handlers_end,
+            heartbeat_end: handlers_end + reserve / 4,
+            settling_end: deadline - reserve / 4,
+            answer_by: deadline - reserve / 16,
+            lease,
+        }
     }
 
     /// End of a lease that starts at `now`.
@@ -74,8 +94,9 @@ mod tests {
     const NOW: EpochMillis = EpochMillis::from_i64(1_800_000_000_000);
 
     #[test]
-    fn a_deadline_in_the_past_or_missing_falls_back_to_the_configured_timeout() {
-        for deadline in [None, Some(EpochMillis::from_i64(600_000)), Some(EpochMillis::from_i64(0)), Some(NOW)] {
+    fn a_deadline_that_cannot_be_true_falls_back_to_the_configured_timeout() {
+        let far_away = NOW + Duration::from_secs(5_401);
+        for deadline in [None, Some(EpochMillis::from_i64(600_000)), Some(EpochMillis::from_i64(0)), Some(NOW), Some(far_away)] {
             assert_eq!(Budget::new(NOW, deadline, &settings()).deadline, NOW + Duration::from_secs(30));
         }
     }
@@ -99,5 +120,14 @@ mod tests {
         let budget = Budget::new(NOW, Some(NOW + Duration::from_secs(20)), &settings());
         assert_eq!(budget.handler_time(NOW), Some(Duration::from_secs(18)));
         assert_eq!(budget.handler_time(NOW + Duration::from_millis(17_900)), None);
+    }
+
+    #[test]
+    fn what_is_left_after_the_handlers_is_shared_in_order() {
+        for total in [Duration::from_millis(1), Duration::from_secs(3), Duration::from_secs(900)] {
+            let budget = Budget::new(NOW, Some(NOW + total), &settings());
+            let order = [budget.handlers_end, budget.heartbeat_end, budget.settling_end, budget.answer_by, budget.deadline];
+            assert!(order.is_sorted(), "{order:?}");
+        }
     }
 }

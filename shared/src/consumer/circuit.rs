@@ -13,6 +13,15 @@ pub(super) struct Circuit {
     state: Mutex<State>,
 }
 
+/// How a job passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// The circuit is closed.
+    Free,
+    /// As the one job that tries; the others stay away up to then.
+    Probe(Instant),
+}
+
 #[derive(Debug)]
 struct State {
     failures_in_a_row: u32,
@@ -29,16 +38,27 @@ impl Circuit {
     ///
     /// # Errors
     /// How long to stay away.
-    pub(super) fn pass(&self, now: Instant) -> Result<(), Duration> {
+    pub(super) fn pass(&self, now: Instant) -> Result<Pass, Duration> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.closed_until {
-            None => Ok(()),
+            None => Ok(Pass::Free),
             Some(until) if now < until => Err(until - now),
             Some(_) => {
                 // One probe at a time; if it never reports, the next one goes after another cool-down.
-                state.closed_until = Some(now + self.cooldown);
-                Ok(())
+                let until = now + self.cooldown;
+                state.closed_until = Some(until);
+                Ok(Pass::Probe(until))
             }
+        }
+    }
+
+    /// A probe that learned nothing about the provider lets the next job be one.
+    pub(super) fn give_back(&self, pass: Pass, now: Instant) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Pass::Probe(until) = pass
+            && state.closed_until == Some(until)
+        {
+            state.closed_until = Some(now);
         }
     }
 
@@ -70,14 +90,14 @@ mod tests {
         let (circuit, start) = (Circuit::new(3, COOLDOWN), Instant::now());
         circuit.failed(start);
         circuit.failed(start);
-        assert_eq!(circuit.pass(start), Ok(()));
+        assert_eq!(circuit.pass(start), Ok(Pass::Free));
         circuit.failed(start);
         assert_eq!(circuit.pass(start), Err(COOLDOWN));
         let later = start + COOLDOWN;
-        assert_eq!(circuit.pass(later), Ok(()));
+        assert_eq!(circuit.pass(later), Ok(Pass::Probe(later + COOLDOWN)));
         assert_eq!(circuit.pass(later), Err(COOLDOWN), "only one probe passes");
         circuit.succeeded();
-        assert_eq!(circuit.pass(later), Ok(()));
+        assert_eq!(circuit.pass(later), Ok(Pass::Free));
     }
 
     #[test]
@@ -86,7 +106,7 @@ mod tests {
         circuit.failed(now);
         circuit.succeeded();
         circuit.failed(now);
-        assert_eq!(circuit.pass(now), Ok(()));
+        assert_eq!(circuit.pass(now), Ok(Pass::Free));
     }
 
     #[test]
@@ -94,8 +114,23 @@ mod tests {
         let (circuit, start) = (Circuit::new(1, COOLDOWN), Instant::now());
         circuit.failed(start);
         let later = start + COOLDOWN;
-        assert_eq!(circuit.pass(later), Ok(()));
+        assert_eq!(circuit.pass(later), Ok(Pass::Probe(later + COOLDOWN)));
         circuit.failed(later);
         assert_eq!(circuit.pass(later), Err(COOLDOWN));
+    }
+
+    #[test]
+    fn a_probe_that_is_given_back_goes_to_the_next_one_unless_something_failed_meanwhile() {
+        let (circuit, start) = (Circuit::new(1, COOLDOWN), Instant::now());
+        circuit.failed(start);
+        let later = start + COOLDOWN;
+        let probe = circuit.pass(later).unwrap();
+        circuit.give_back(probe, later);
+        let second = circuit.pass(later).unwrap();
+        assert_eq!(second, probe);
+        let much_later = later + Duration::from_secs(1);
+        circuit.failed(much_later);
+        circuit.give_back(second, much_later);
+        assert_eq!(circuit.pass(much_later), Err(COOLDOWN));
     }
 }

@@ -1,6 +1,6 @@
 //! A job this worker holds the lease of.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use tokio::sync::{Mutex, Notify};
 
@@ -14,6 +14,8 @@ pub(crate) struct Claimed {
     ledger: Ledger,
     token: String,
     record: Mutex<JobRecord>,
+    /// End of the lease as it was written last, in epoch milliseconds.
+    lease_until: AtomicI64,
     effect_begun: AtomicBool,
     is_lost: AtomicBool,
     lost: Notify,
@@ -24,6 +26,7 @@ impl Claimed {
         Self {
             ledger,
             token,
+            lease_until: AtomicI64::new(end_of_lease(&record).as_i64()),
             record: Mutex::new(record),
             effect_begun: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
@@ -49,8 +52,12 @@ impl Claimed {
                 Ok(())
             }
             Ok(_) => Err(Failure::lease_lost()),
-            // Written or not, the effect does not start, so this settles as an ordinary failure.
-            Err(error) => Err(Failure::retry(error.code(), error.to_string()).surely_not_done()),
+            // Written or not, the effect does not start, so this settles as an ordinary failure; and it takes the note away that may be
+            // there, which it can only do if this copy of the record has it.
+            Err(error) => {
+                self.record.lock().await.effect_begun = true;
+                Err(Failure::retry(error.code(), error.to_string()).surely_not_done())
+            }
         }
     }
 
@@ -64,7 +71,23 @@ impl Claimed {
     /// Applies an event of the lease's owner.
     pub(super) async fn apply(&self, event: &Event) -> Result<Verdict, StoreError> {
         let mut record = self.record.lock().await;
-        self.ledger.apply_owned(&mut record, event, Guard::Lease(self.token.clone())).await
+        let answer = self.ledger.apply_owned(&mut record, event, Guard::Lease(self.token.clone())).await;
+        self.lease_until.store(end_of_lease(&record).as_i64(), Ordering::Release);
+        answer
+    }
+
+    /// End of the lease, as far as this worker knows.
+    pub(super) fn lease_until(&self) -> EpochMillis {
+        EpochMillis::from_i64(self.lease_until.load(Ordering::Acquire))
+    }
+
+    /// Whether somebody else may own the job by now.
+    pub(crate) fn lease_is_over(&self, now: EpochMillis) -> bool {
+        self.lease_until() < now
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
     }
 
     /// The receipt or the lease is gone: whoever waits in [`Self::lost`] is told.
@@ -80,4 +103,8 @@ impl Claimed {
             told.await;
         }
     }
+}
+
+fn end_of_lease(record: &JobRecord) -> EpochMillis {
+    record.lease_until.unwrap_or(record.updated_at)
 }

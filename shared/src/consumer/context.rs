@@ -68,10 +68,14 @@ impl JobContext {
     /// The effect must not start: too little time is left for the provider, the lease is lost, or the table does not answer.
     /// Hand the failure on with `?`.
     pub async fn begin_effect(&self, provider_timeout: Duration) -> Result<(), Failure> {
+        let had_begun = self.claimed.effect_begun();
         let now = self.clock.now();
-        if now + provider_timeout > self.ends_at {
-            return Err(Failure::no_time());
-        }
-        self.claimed.begin_effect(now + provider_timeout + self.skew).await
+        let begun = if now + provider_timeout > self.ends_at {
+            Err(Failure::no_time())
+        } else {
+            self.claimed.begin_effect(now + provider_timeout + self.skew).await
+        };
+        // That a second effect surely does not start says nothing about the first one.
+        begun.map_err(|failure| if had_begun { failure.after_effect() } else { failure })
     }
 }

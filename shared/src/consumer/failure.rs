@@ -9,7 +9,8 @@ use crate::idempotency::Certainty;
 /// The job is done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Done {
-    /// What the caller may read from the status endpoint. Keep it small: references, counts; never personal data.
+    /// What the caller may read from the status endpoint. Keep it small: references, counts; never personal data. More than
+    /// [`Self::MAX_RESULT_BYTES`] is not kept.
     pub result: Option<Value>,
     /// The provider's own id of the effect.
     pub provider_ref: Option<String>,
@@ -26,6 +27,26 @@ impl Done {
     #[must_use]
     pub fn with_result(result: Value) -> Self {
         Self { result: Some(result), provider_ref: None }
+    }
+
+    /// Longest result that is kept, in bytes of JSON: a record must stay small, and DynamoDB refuses items over 400 KB
+    /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html>).
+    pub const MAX_RESULT_BYTES: usize = 4_096;
+
+    /// Longest provider's id that is kept, in bytes.
+    pub const MAX_PROVIDER_REF_BYTES: usize = 1_024;
+
+    /// The same with what fits into the record. The job is done whatever its result looks like: a larger one is replaced by
+    /// `{"truncated":true,"bytes":…}`, never a reason to run again.
+    pub(super) fn fitting(self) -> Self {
+        let bytes = self.result.as_ref().map_or(0, |result| result.to_string().len());
+        let result = if bytes > Self::MAX_RESULT_BYTES {
+            tracing::warn!(bytes, limit = Self::MAX_RESULT_BYTES, "result too large");
+            Some(serde_json::json!({"truncated": true, "bytes": bytes}))
+        } else {
+            self.result
+        };
+        Self { result, provider_ref: self.provider_ref.filter(|id| id.len() <= Self::MAX_PROVIDER_REF_BYTES) }
     }
 
     /// Adds the provider's own id of the effect.
@@ -61,8 +82,11 @@ pub enum FailureKind {
     Defer(Option<Duration>),
     /// Never again by itself.
     Permanent,
-    /// Given back unharmed: too little time is left. Neither an attempt nor a failure.
-    Release,
+    /// Given back unharmed, for this long: too little time is left. Neither an attempt nor a failure.
+    Release(Duration),
+    /// Too little time was left once the handler ran: given back, and back after a backoff by receives, because the next invocation may
+    /// have no more.
+    NoTime,
     /// The lease belongs to somebody else; nothing may be written.
     LeaseLost,
 }
@@ -97,9 +121,22 @@ impl Failure {
         Self::new(FailureKind::Retry(None), code, message, Certainty::MayBeDone)
     }
 
-    pub(crate) fn no_time() -> Self {
+    /// Too little time is left in this invocation for the provider: the attempt is given back and the job comes back after a backoff. No
+    /// fault of the provider's, so the circuit ignores it.
+    #[must_use]
+    pub fn no_time() -> Self {
         let message = "too little time is left in this invocation for the provider call";
-        Self::new(FailureKind::Release, "no_time_for_effect", message, Certainty::NotDone)
+        Self::new(FailureKind::NoTime, "no_time_for_effect", message, Certainty::NotDone)
+    }
+
+    pub(crate) fn not_started() -> Self {
+        let message = "the job could not be started in time";
+        Self::new(FailureKind::Release(Duration::ZERO), "not_started", message, Certainty::NotDone)
+    }
+
+    pub(crate) fn rate_reached(next_start: Duration) -> Self {
+        let message = "the provider's rate leaves no start in this invocation";
+        Self::new(FailureKind::Release(next_start), "rate_reached", message, Certainty::NotDone)
     }
 
     pub(crate) fn lease_lost() -> Self {
@@ -110,6 +147,12 @@ impl Failure {
     #[must_use]
     pub fn surely_not_done(mut self) -> Self {
         self.certainty = Certainty::NotDone;
+        self
+    }
+
+    /// Of an effect that had begun already, nothing is known any more.
+    pub(crate) fn after_effect(mut self) -> Self {
+        self.certainty = Certainty::Unstated;
         self
     }
 

@@ -18,8 +18,10 @@ use crate::queue::SqsQueue;
 pub struct Startup {
     /// The environment. Problems are collected; the function reports all of them and does not start.
     pub config: Reader,
-    /// For the handler's own AWS clients.
+    /// For the handler's own AWS clients: clients of one service share their connections.
     pub aws: SdkConfig,
+    /// The settings every consumer has. Where one was wrong it holds a placeholder, and the function will not start.
+    pub settings: ConsumerSettings,
 }
 
 impl std::fmt::Debug for Startup {
@@ -64,21 +66,27 @@ pub enum StartupError {
 /// # Errors
 /// When settings are wrong (each problem is logged) or the runtime API ends.
 pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Result<(), StartupError> {
-    let mut startup = Startup { config: Reader::from_env(), aws: crate::aws::sdk_config().await };
-    let level = logs::LevelSetting::read(&mut startup.config);
+    let mut config = Reader::from_env();
+    let level = logs::LevelSetting::read(&mut config);
     logs::init(logs::LogSetup::new(level).own_crate(std::any::type_name::<H>()));
-    let settings = ConsumerSettings::read(&mut startup.config);
-    let handler = make(&mut startup).await;
-    let Startup { config, aws } = startup;
+    let settings = ConsumerSettings::read(&mut config);
+    let aws = crate::aws::sdk_config().await;
+    let dynamodb = aws_sdk_dynamodb::Client::new(&aws);
+    let queue = Arc::new(SqsQueue::new(aws_sdk_sqs::Client::new(&aws), settings.queue_name.clone()));
+    let (warm_up, connections) = (settings.warm_up, settings.batch_concurrency);
+    let mut startup = Startup { config, aws, settings };
+    // The handler warms its own clients meanwhile.
+    let warm_up = async {
+        if warm_up {
+            crate::aws::warm_up_clients(&dynamodb, connections, &[queue.as_ref()]).await;
+        }
+    };
+    let (handler, ()) = futures::future::join(make(&mut startup), warm_up).await;
+    let Startup { config, settings, .. } = startup;
+    config.warn_of_unread("IKKAI_");
     let settings =
         config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 
-    let dynamodb = aws_sdk_dynamodb::Client::new(&aws);
-    let queue = Arc::new(SqsQueue::new(aws_sdk_sqs::Client::new(&aws), settings.queue_name.clone()));
-    if settings.warm_up {
-        let connections = settings.batch_concurrency;
-        let ((), _) = futures::future::join(crate::aws::warm_up_dynamodb(&dynamodb, connections), queue.connect()).await;
-    }
     let store = Arc::new(DynamoStore::new(dynamodb, settings.jobs_table.clone()));
     let processor = Arc::new(BatchProcessor::new(handler, settings, store, queue, Arc::new(SystemClock)));
     let service = service_fn(move |event: LambdaEvent<IncomingEvent>| {

@@ -1,20 +1,17 @@
 //! Lanes of a batch: records of one lane run one after the other, lanes run side by side.
 
 use super::received::Received;
-use super::record::Started;
 
 /// On a standard queue each record has a lane of its own; on a FIFO queue each message group has one.
 pub(super) struct Lane {
     pub(super) records: Vec<usize>,
     /// The first record that is not through.
     pub(super) next: usize,
-    /// The claim of that record, if it is held already.
-    pub(super) held: Option<Box<Started>>,
 }
 
 impl Lane {
     fn of(records: Vec<usize>) -> Self {
-        Self { records, next: 0, held: None }
+        Self { records, next: 0 }
     }
 }
 

@@ -20,14 +20,17 @@ impl RateLimit {
     }
 
     /// Takes the next start if it comes within `patience`, and says how long to wait for it.
-    pub(super) fn reserve(&self, now: Instant, patience: Duration) -> Option<Duration> {
+    ///
+    /// # Errors
+    /// How far away the next start is.
+    pub(super) fn reserve(&self, now: Instant, patience: Duration) -> Result<Duration, Duration> {
         let mut next_free = self.next_free.lock().unwrap_or_else(PoisonError::into_inner);
         let start = next_free.map_or(now, |free| free.max(now));
         if start - now > patience {
-            return None;
+            return Err(start - now);
         }
         *next_free = Some(start + self.interval);
-        Some(start - now)
+        Ok(start - now)
     }
 }
 
@@ -45,8 +48,8 @@ mod tests {
     #[test]
     fn a_start_beyond_the_patience_is_not_taken() {
         let (limit, now) = (RateLimit::new(1, 1), Instant::now());
-        assert_eq!(limit.reserve(now, Duration::ZERO), Some(Duration::ZERO));
-        assert_eq!(limit.reserve(now, Duration::from_millis(999)), None);
-        assert_eq!(limit.reserve(now, Duration::from_secs(1)), Some(Duration::from_secs(1)));
+        assert_eq!(limit.reserve(now, Duration::ZERO), Ok(Duration::ZERO));
+        assert_eq!(limit.reserve(now, Duration::from_millis(999)), Err(Duration::from_secs(1)));
+        assert_eq!(limit.reserve(now, Duration::from_secs(1)), Ok(Duration::from_secs(1)));
     }
 }

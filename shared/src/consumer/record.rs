@@ -4,8 +4,11 @@
 //! parse → circuit → budget → claim → rate → run → classify → settle
 //! ```
 //!
-//! A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
+//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
 //! (see [`batch`](super::batch)).
+
+mod reading;
+mod settling;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,26 +17,24 @@ use std::time::Duration;
 use futures::FutureExt;
 use uuid::Uuid;
 
-use super::budget::{Budget, Lease};
+use super::budget::Budget;
+use super::circuit::Pass;
 use super::claimed::Claimed;
 use super::context::JobContext;
 use super::core::Core;
-use super::failure::{Done, Failure, FailureKind};
+use super::failure::{Done, Failure};
 use super::handler::Handler;
 use super::outcome::Outcome;
 use super::received::Received;
 use crate::clock::EpochMillis;
-use crate::idempotency::{
-    Certainty, Claim, Created, EffectPolicy, Ending, ErrorClass, Event, Failing, JobRecord, LastError, Status, StoreError,
-    Takeover, Verdict,
-};
-use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, Parsed, decode, payload_digest};
-use crate::visibility::{Heartbeat, Held};
+use crate::idempotency::{Claim, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
+use crate::job::{Job, JobId, payload_digest};
+use crate::visibility::Heartbeat;
 
 /// When a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// With the others. A job whose last worker died steps back.
+    /// With the others. A job that a worker died of steps back.
     WithOthers,
     /// After the others, by itself: whatever it does to the process, the others are settled.
     LastAndAlone,
@@ -43,8 +44,8 @@ pub(super) enum Turn {
 pub(super) enum Stop {
     /// The record is through.
     Ended(Outcome),
-    /// Come back when the others are through, with the claim if it is held already.
-    Postponed(Option<Box<Started>>),
+    /// Come back when the others are through.
+    Postponed,
 }
 
 impl From<Outcome> for Stop {
@@ -54,7 +55,7 @@ impl From<Outcome> for Stop {
 }
 
 /// A job whose lease is ours.
-pub(super) struct Started {
+struct Started {
     claimed: Arc<Claimed>,
     record: JobRecord,
     /// The claim noted the first try of the effect itself.
@@ -68,6 +69,8 @@ pub(super) struct RecordRun<'a, H: Handler> {
     budget: Budget,
     heartbeat: Option<&'a Heartbeat>,
     turn: Turn,
+    /// How it passed the circuit, until the circuit was told what came of it.
+    passed: Option<Pass>,
     /// For logs and metrics, as far as known.
     pub(super) job_id: Option<JobId>,
     pub(super) attempt: u32,
@@ -83,104 +86,76 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         heartbeat: Option<&'a Heartbeat>,
         turn: Turn,
     ) -> Self {
-        Self { core, received, budget, heartbeat, turn, job_id: None, attempt: 0, created_at: None, handler_time: None }
+        Self {
+            core,
+            received,
+            budget,
+            heartbeat,
+            turn,
+            passed: None,
+            job_id: None,
+            attempt: 0,
+            created_at: None,
+            handler_time: None,
+        }
     }
 
     /// The whole way.
     pub(super) async fn work(&mut self) -> Result<Outcome, Stop> {
+        let ended = self.steps().await;
+        if let Some(pass) = self.passed.take() {
+            self.core.circuit.give_back(pass, tokio::time::Instant::now());
+        }
+        ended
+    }
+
+    async fn steps(&mut self) -> Result<Outcome, Stop> {
         let envelope = self.parse().await?;
         let (job, payload) = self.understand(envelope).await?;
         self.pass_circuit()?;
         self.check_budget()?;
         let started = self.claim(&job, payload).await?;
-        self.finish(job, started).await
-    }
-
-    /// The rest of the way for a job whose claim was held back.
-    pub(super) async fn resume(&mut self, started: Box<Started>) -> Result<Outcome, Stop> {
-        let envelope = self.parse().await?;
-        let (job, _) = self.understand(envelope).await?;
-        self.note(&started.record);
-        self.finish(job, *started).await
-    }
-
-    async fn finish(&mut self, job: Job<H::Payload>, started: Started) -> Result<Outcome, Stop> {
         let answer = match self.wait_for_rate().await {
             Ok(()) => self.run(&job, &started).await,
             Err(failure) => Err(failure),
         };
-        let settled = self.settle(&started, answer).await;
-        Ok(settled)
+        Ok(self.settle(&started, answer).await)
     }
 
-    // -- parse ---------------------------------------------------------------------------------------------------------------
-
-    async fn parse(&mut self) -> Result<Envelope, Stop> {
-        match Envelope::parse(self.received.body(), &self.core.kind) {
-            Ok(Parsed::Job(envelope)) => Ok(envelope),
-            Ok(Parsed::TooNew(header)) => Err(self.hold_schema(&header).await.into()),
-            Err(error) => Err(self.reject(&error).await.into()),
+    /// What becomes of a record that was not started. A FIFO message on its last receive cannot come back, so its job gets its reason
+    /// now, unless it has ended before.
+    pub(super) async fn leave(&mut self) -> Outcome {
+        if !self.is_last_chance() {
+            return Outcome::NotStarted;
+        }
+        match self.give_up().await {
+            Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
+            Err(Stop::Postponed) => Outcome::NotStarted,
         }
     }
 
-    /// A body that cannot be understood: recorded dead under its message id, with the reason and without the body.
-    async fn reject(&mut self, error: &EnvelopeError) -> Outcome {
-        self.record_poison(LastError::new(ErrorClass::Poison, error.code(), error.to_string())).await
-    }
-
-    async fn record_poison(&mut self, error: LastError) -> Outcome {
-        let job_type = self.core.kind.job_type();
-        let job_id = JobId::for_message(&job_type, &self.received.message_id);
-        let now = self.core.clock.now();
-        let caller = format!("direct:{}", self.core.settings.queue_name.as_str());
-        let record = JobRecord {
-            last_error: Some(error.clone()),
-            died_at: Some(now),
-            ..JobRecord::new(job_id.clone(), job_type, self.core.kind.schema_version, &caller, Status::Dead, now)
-        };
-        self.job_id = Some(job_id);
-        match self.core.ledger.create(&record).await {
-            Ok(Created::New) => Outcome::Poison(error),
-            Ok(Created::Exists(_)) => Outcome::EndedBefore(error),
-            // Without a record the reason would be lost, so the message comes back for another try at writing it.
-            Err(problem) => self.unrecorded(&problem),
-        }
-    }
-
-    async fn hold_schema(&mut self, header: &Header) -> Outcome {
-        let settings = &self.core.settings;
-        let job_id = match (&header.job_id, &header.idempotency_key) {
-            (Some(job_id), _) => job_id.clone(),
-            (None, Some(key)) => JobId::for_direct_sender(settings.queue_name.as_str(), &header.job_type, key),
-            (None, None) => JobId::for_message(&header.job_type, &self.received.message_id),
-        };
-        let now = self.core.clock.now();
-        let caller = format!("direct:{}", settings.queue_name.as_str());
-        let blank =
-            JobRecord::new(job_id.clone(), header.job_type.clone(), header.schema_version, &caller, Status::Accepted, now);
-        let event = Event::HoldSchema {
-            blank: Box::new(blank),
-            sent_at: self.received.sent_at,
-            hold: settings.schema_hold,
-            max_generations: settings.max_generations,
-        };
-        self.job_id = Some(job_id.clone());
-        match self.core.ledger.apply(&job_id, &event).await {
-            Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
-            Ok(verdict) => self.stopped(verdict),
-            Err(error) => self.unrecorded(&error),
-        }
+    async fn give_up(&mut self) -> Result<Outcome, Stop> {
+        self.turn = Turn::LastAndAlone;
+        let envelope = self.parse().await?;
+        let (job, payload) = self.understand(envelope).await?;
+        let started = self.claim(&job, payload).await?;
+        Ok(self.settle(&started, Err(Failure::not_started())).await)
     }
 
     // -- circuit and budget --------------------------------------------------------------------------------------------------
 
-    fn pass_circuit(&self) -> Result<(), Stop> {
+    fn pass_circuit(&mut self) -> Result<(), Stop> {
         // On its last receive a FIFO message runs whatever the circuit says: it cannot be renewed.
         if self.is_last_chance() {
             return Ok(());
         }
-        let passed = self.core.circuit.pass(tokio::time::Instant::now());
-        passed.map_err(|closed_for| Outcome::CircuitOpen(closed_for + self.jitter(self.core.settings.backoff.base)).into())
+        match self.core.circuit.pass(tokio::time::Instant::now()) {
+            Ok(pass) => self.passed = Some(pass),
+            Err(closed_for) => {
+                return Err(Outcome::CircuitOpen(closed_for + self.jitter(self.core.settings.backoff.base)).into());
+            }
+        }
+        Ok(())
     }
 
     fn check_budget(&self) -> Result<(), Stop> {
@@ -188,26 +163,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     // -- claim ---------------------------------------------------------------------------------------------------------------
-
-    async fn understand(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, serde_json::Value), Stop> {
-        let payload = match decode::<H::Payload>(&envelope.payload) {
-            Ok(payload) => payload,
-            Err(fields) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
-        };
-        let queue = self.core.settings.queue_name.as_str();
-        let id =
-            envelope.job_id.unwrap_or_else(|| JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key));
-        self.job_id = Some(id.clone());
-        let job = Job {
-            id,
-            job_type: envelope.job_type,
-            schema_version: envelope.schema_version,
-            business_id: envelope.business_id,
-            idempotency_key: envelope.idempotency_key,
-            payload,
-        };
-        Ok((job, envelope.payload))
-    }
 
     async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
         let core = self.core;
@@ -227,9 +182,9 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
             rules: core.rules(),
         };
-        let record = match core.ledger.claim(claim).await {
+        let record = match self.ask(claim).await {
             Ok(Verdict::Started(record)) => *record,
-            Ok(Verdict::Postponed) => return Err(Stop::Postponed(None)),
+            Ok(Verdict::Postponed) => return Err(Stop::Postponed),
             Ok(Verdict::PayloadMismatch) => {
                 let message =
                     "the job's record belongs to a request with another payload; use a new idempotency key for new content";
@@ -244,10 +199,28 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             core.handler.effect_policy().notes_first_effect() && record.first_effect_at == Some(record.updated_at);
         let claimed = Arc::new(Claimed::new(core.ledger.clone(), token, record.clone()));
         let started = Started { claimed, record, noted_first_effect };
-        if started.record.crashes > 0 && self.turn == Turn::WithOthers {
-            return Err(Stop::Postponed(Some(Box::new(started))));
-        }
+        // From the claim on, also while the job waits for the rate.
+        self.start_heartbeat(&started).await;
         Ok(started)
+    }
+
+    /// The first call after a freeze may fail, and an answer may get lost: one more try, which recognises what the first one wrote.
+    async fn ask(&self, claim: Claim) -> Result<Verdict, StoreError> {
+        match self.in_time(self.core.ledger.claim(claim.clone())).await {
+            Err(StoreError::Unreachable { .. }) => self.in_time(self.core.ledger.claim(claim)).await,
+            answered => answered,
+        }
+    }
+
+    /// A table that hangs for one record must not cost the others their answer.
+    async fn in_time<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let patience = self.budget.settling_end.since(self.core.clock.now());
+        let late = |elapsed| StoreError::Unreachable {
+            operation: "an answer in time",
+            code: "timed out".to_owned(),
+            source: Box::new(elapsed),
+        };
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
     }
 
     fn note(&mut self, record: &JobRecord) {
@@ -259,16 +232,19 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     async fn wait_for_rate(&self) -> Result<(), Failure> {
         let Some(rate) = &self.core.rate else { return Ok(()) };
-        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::no_time)?;
-        let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).ok_or_else(Failure::no_time)?;
+        let patience = self.budget.handler_time(self.core.clock.now()).ok_or_else(Failure::not_started)?;
+        let wait = rate.reserve(tokio::time::Instant::now(), patience / 2).map_err(Failure::rate_reached)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 
     /// Runs the handler, whatever it does: a panic, a missed deadline and a lost lease end this record only.
     async fn run(&mut self, job: &Job<H::Payload>, started: &Started) -> Result<Done, Failure> {
+        if started.claimed.is_lost() {
+            return Err(Failure::lease_lost());
+        }
         let now = self.core.clock.now();
-        let time = self.budget.handler_time(now).ok_or_else(Failure::no_time)?;
+        let time = self.budget.handler_time(now).ok_or_else(Failure::not_started)?;
         let context = JobContext {
             claimed: started.claimed.clone(),
             clock: self.core.clock.clone(),
@@ -279,7 +255,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             ends_at: now + time,
             skew: self.core.settings.lease_skew,
         };
-        self.start_heartbeat(started).await;
         let began = tokio::time::Instant::now();
         let answer = {
             let handler = AssertUnwindSafe(async { self.core.handler.handle(job, &context).await }).catch_unwind();
@@ -291,7 +266,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             };
             tokio::select! {
                 biased;
-                ended = handler => ended.unwrap_or_else(|_| Err(panicked())),
+                ended = handler => ended.unwrap_or_else(|_| Err(panicked(self.core.handler.effect_policy()))),
                 () = lost_before_effect => Err(Failure::lease_lost()),
                 () = tokio::time::sleep(time) => Err(timed_out(self.core.handler.effect_policy())),
             }
@@ -301,116 +276,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     async fn start_heartbeat(&self, started: &Started) {
-        if let (Some(heartbeat), Some(receipt_handle), Lease::Chunks) =
-            (self.heartbeat, &self.received.receipt_handle, self.budget.lease)
-        {
-            heartbeat.hold(Held { receipt_handle: receipt_handle.clone(), claimed: started.claimed.clone() }).await;
-        }
-    }
-
-    // -- classify and settle -------------------------------------------------------------------------------------------------
-
-    /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
-    async fn settle(&self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
         if let Some(heartbeat) = self.heartbeat {
-            heartbeat.release(&started.claimed).await;
-        }
-        match answer {
-            Ok(done) => self.complete(started, done).await,
-            Err(failure) if failure.kind == FailureKind::LeaseLost => Outcome::LeaseLost,
-            Err(failure) => self.fail(started, failure).await,
-        }
-    }
-
-    async fn complete(&self, started: &Started, done: Done) -> Outcome {
-        self.core.circuit.succeeded();
-        let event = Event::Complete {
-            token: started.claimed.token().to_owned(),
-            result: done.result,
-            provider_ref: done.provider_ref,
-            keep_for: self.core.settings.record_retention,
-        };
-        match self.write(started, &event).await {
-            Ok(Verdict::Done(Status::Succeeded)) => Outcome::Succeeded,
-            Ok(_) => Outcome::LeaseLost,
-            Err(error) => self.unsettled(started, &error),
-        }
-    }
-
-    async fn fail(&self, started: &Started, failure: Failure) -> Outcome {
-        let (ending, delay) = self.classify(started, &failure);
-        let class = match (failure.kind, failure.certainty) {
-            (_, Certainty::MayBeDone) => ErrorClass::Ambiguous,
-            (FailureKind::Permanent, _) => ErrorClass::Permanent,
-            (FailureKind::Defer(_), _) => ErrorClass::Deferred,
-            _ => ErrorClass::Transient,
-        };
-        let mut error = LastError::new(class, failure.code, failure.message);
-        if self.is_last_chance() && ending != Ending::Die {
-            error = LastError::new(
-                ErrorClass::Exhausted,
-                "receives_exhausted",
-                format!("the queue's receives are used up; the last failure was {}", error.code),
-            );
-        }
-        let event = Event::Fail(Failing {
-            token: started.claimed.token().to_owned(),
-            ending: if self.is_last_chance() { Ending::Die } else { ending },
-            certainty: failure.certainty,
-            max_attempts: self.core.settings.max_attempts,
-            effect: self.core.handler.effect_policy(),
-            first_effect_noted_by_claim: started.noted_first_effect,
-            error: error.clone(),
-        });
-        let outcome = match self.write(started, &event).await {
-            Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
-                FailureKind::Release => Outcome::NotStarted,
-                FailureKind::Defer(_) => Outcome::Deferred(delay, error),
-                _ => Outcome::Retried(delay, error),
-            },
-            Ok(Verdict::Dead(error)) => Outcome::Died(error),
-            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
-            Ok(_) => Outcome::LeaseLost,
-            Err(problem) => self.unsettled(started, &problem),
-        };
-        if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
-            self.core.circuit.failed(tokio::time::Instant::now());
-        }
-        outcome
-    }
-
-    /// How a failure shall end, and when its message comes back.
-    fn classify(&self, started: &Started, failure: &Failure) -> (Ending, Duration) {
-        let settings = &self.core.settings;
-        let delay = match failure.kind {
-            FailureKind::Retry(after) => {
-                after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64()))
-            }
-            FailureKind::Defer(after) => after.unwrap_or(settings.defer),
-            FailureKind::Permanent | FailureKind::Release | FailureKind::LeaseLost => Duration::ZERO,
-        };
-        let due = self.core.clock.now() + delay;
-        let ending = match failure.kind {
-            FailureKind::Permanent => Ending::Die,
-            FailureKind::Defer(_) | FailureKind::Release => Ending::Defer(due),
-            FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
-        };
-        (ending, delay)
-    }
-
-    /// Settling is worth some patience: without it a job that is done looks abandoned.
-    async fn write(&self, started: &Started, event: &Event) -> Result<Verdict, StoreError> {
-        let mut pause = Duration::from_millis(100);
-        loop {
-            match started.claimed.apply(event).await {
-                Err(StoreError::Throttled { .. } | StoreError::Unreachable { .. })
-                    if self.core.clock.now() + pause < self.budget.deadline && pause < Duration::from_secs(1) =>
-                {
-                    tokio::time::sleep(pause).await;
-                    pause *= 3;
-                }
-                answered => return answered,
-            }
+            heartbeat.hold(self.received.receipt_handle.clone(), started.claimed.clone()).await;
         }
     }
 
@@ -443,16 +310,6 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Outcome::Unrecorded(delay, LastError::new(ErrorClass::Transient, error.code(), error.to_string()))
     }
 
-    /// The run is over and cannot be written down: the message comes back when the lease is over, and the record decides then.
-    fn unsettled(&self, started: &Started, error: &StoreError) -> Outcome {
-        let now = self.core.clock.now();
-        let lease_left = started.record.lease_until.unwrap_or(now).since(now);
-        Outcome::Unrecorded(
-            lease_left + Duration::from_secs(1),
-            LastError::new(ErrorClass::Transient, error.code(), error.to_string()),
-        )
-    }
-
     /// A FIFO message cannot be renewed: what wants to come back on its last receive is given up with a reason instead.
     fn is_last_chance(&self) -> bool {
         self.core.is_fifo() && self.received.receive_count >= self.core.settings.max_receive_count
@@ -463,8 +320,13 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 }
 
-fn panicked() -> Failure {
-    Failure::retry("handler_panicked", "the handler panicked; its location is in the log")
+/// As with a missed deadline, nobody knows about the effect. Where a repetition is harmless for ever that does not matter.
+fn panicked(effect: EffectPolicy) -> Failure {
+    let (code, message) = ("handler_panicked", "the handler panicked; its location is in the log");
+    match effect {
+        EffectPolicy::Rerun { idempotent_for: Some(_), .. } => Failure::ambiguous(code, message),
+        _ => Failure::retry(code, message),
+    }
 }
 
 /// Under `hold` it is the record that knows whether an effect had begun; under `rerun` nobody does.

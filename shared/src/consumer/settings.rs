@@ -19,6 +19,8 @@ pub struct ConsumerSettings {
     pub queue_name: QueueName,
     /// The queue's redrive limit, from the same template parameter as its redrive policy.
     pub max_receive_count: u32,
+    /// How long the queue keeps a message, counted from its send.
+    pub queue_retention: Duration,
     /// Most handler starts of a job before it is dead.
     pub max_attempts: u32,
     /// Most put-backs of a job, so that a redrive loop ends.
@@ -99,6 +101,7 @@ impl ConsumerSettings {
             jobs_table: reader.required_text("IKKAI_JOBS_TABLE"),
             queue_name: QueueName::new(reader.required_text("IKKAI_QUEUE_NAME")),
             max_receive_count: narrow(max_receive_count),
+            queue_retention: reader.seconds("IKKAI_QUEUE_RETENTION_SECONDS", 4 * DAY, 60..=14 * DAY),
             max_attempts: narrow(max_attempts),
             max_generations: 10,
             function_timeout: Duration::from_secs(reader.required_number("IKKAI_FUNCTION_TIMEOUT_SECONDS", 1..=5_400)),

@@ -109,12 +109,12 @@ pub struct Claim {
     pub rules: ClaimRules,
 }
 
-/// What to do with a job whose last worker died.
+/// What to do with a job one of whose workers died in this generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
-    /// Say so and write nothing: such a job runs last and alone.
+    /// Say so and write nothing: such a job runs last and alone, and no attempt is used before its turn.
     Postpone,
-    /// Take it over now.
+    /// Take it now.
     Now,
 }
 
@@ -218,7 +218,7 @@ pub enum Certainty {
 pub enum Verdict {
     /// The claim holds; run the handler with this record.
     Started(Box<JobRecord>),
-    /// The last worker died; claim again, last and alone.
+    /// A worker died of this job; claim again, last and alone.
     Postponed,
     /// Done before.
     AlreadySucceeded(Option<Value>),

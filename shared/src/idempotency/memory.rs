@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::event::{Claim, Event, Verdict};
+use super::event::{Claim, Event, Takeover, Verdict};
 use super::record::{JobRecord, Status};
 use super::store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
 use super::transition::{NOT_DUE_TOLERANCE, transition};
@@ -92,7 +92,9 @@ fn is_ordinary(found: Option<&JobRecord>, claim: &Claim, now: EpochMillis) -> bo
         _ => false,
     };
     waits
+        && (record.payload.is_some() || !claim.rules.needs_data)
         && record.attempts < claim.rules.max_attempts
+        && (record.crashes == 0 || claim.takeover == Takeover::Now)
         && record.payload_digest.as_ref().is_none_or(|digest| *digest == claim.payload_digest)
         && claim.rules.effect.window_start(now).is_none_or(|start| record.first_effect_at.is_none_or(|first| first >= start))
 }

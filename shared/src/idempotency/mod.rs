@@ -2,7 +2,7 @@
 //!
 //! - [`JobRecord`] is the item, [`Event`] everything that can happen to it, [`transition`] the one place that decides;
 //! - [`JobStore`] keeps records; [`MemoryStore`] and [`DynamoStore`] pass the same conformance suite
-//!   ([`testing::conformance`](crate::testing) with feature `testing`);
+//!   (`testing::conformance`, with feature `testing`);
 //! - [`Ledger`] is what consumers and the producer call: it applies events through a store and knows how a lost answer looks.
 
 mod dynamodb;
@@ -19,4 +19,5 @@ pub use ledger::Ledger;
 pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};
 pub use store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
+pub(crate) use transition::was_put_back;
 pub use transition::{NOT_DUE_TOLERANCE, PUT_BACK_MARGIN, Transition, transition};

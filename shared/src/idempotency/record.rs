@@ -8,7 +8,7 @@ use crate::job::{Fingerprint, JobId, JobType};
 
 /// One item of the `jobs` table, as a value.
 ///
-/// The attribute names in DynamoDB are the field names (see [`dynamodb::codec`](super::dynamodb)). An ordinary record stays under
+/// The attribute names in DynamoDB are the field names (see `dynamodb/codec.rs`). An ordinary record stays under
 /// 1 KB, so every write of it costs one write unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {

@@ -120,10 +120,12 @@ pub enum StoreError {
         code: String,
     },
     /// No answer.
-    #[error("the jobs table could not be reached for {operation}")]
+    #[error("the jobs table could not be reached for {operation} ({code})")]
     Unreachable {
         /// The operation.
         operation: &'static str,
+        /// The service's error code, or what happened.
+        code: String,
         /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -51,7 +51,8 @@ pub fn transition(stored: Option<&JobRecord>, event: &Event, now: EpochMillis) -
     let mut transition = match (event, live) {
         (Event::Claim(asked), _) => claim(live, stored, asked, now),
         (Event::HoldSchema { blank, sent_at, hold, max_generations }, record) => {
-            hold_schema(record.unwrap_or(blank), record.is_none(), *sent_at, *hold, *max_generations, now)
+            let blank = JobRecord { generation: next_generation(stored), ..(**blank).clone() };
+            hold_schema(record.unwrap_or(&blank), record.is_none(), *sent_at, *hold, *max_generations, now)
         }
         (_, None) => Transition::answer(Verdict::Missing),
         (Event::BeginEffect { token, lease_until }, Some(record)) => begin_effect(record, token, *lease_until, now),
@@ -90,12 +91,15 @@ pub fn transition(stored: Option<&JobRecord>, event: &Event, now: EpochMillis) -
 fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, now: EpochMillis) -> Transition {
     let Some(record) = live else {
         let mut blank = from_message(asked, now);
-        // An expired item that is still there is a former life: the counter goes on, so that nobody's stale view fits the new one.
-        blank.generation = stored.map_or(0, |former| former.generation.saturating_add(1));
+        blank.generation = next_generation(stored);
         return if asked.rules.needs_data { die(&blank, LastError::record_missing(), now) } else { start(&blank, asked, now) };
     };
     if record.payload_digest.as_ref().is_some_and(|digest| *digest != asked.payload_digest) {
         return Transition::answer(Verdict::PayloadMismatch);
+    }
+    // A record that a message of a newer schema version made holds no request: it counts as missing.
+    if asked.rules.needs_data && record.payload.is_none() && matches!(record.status, Status::Accepted | Status::RetryScheduled) {
+        return die(record, LastError::record_missing(), now);
     }
     match record.status {
         Status::Succeeded => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
@@ -119,6 +123,11 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
     }
 }
 
+/// An expired item that is still there is a former life: the counter goes on, so that nobody's stale view fits the new one.
+fn next_generation(former: Option<&JobRecord>) -> u32 {
+    former.map_or(0, |former| former.generation.saturating_add(1))
+}
+
 /// The lease is over and the job is not settled: its worker died.
 fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
     let crashed = JobRecord { crashes: record.crashes.saturating_add(1), ..record.clone() };
@@ -126,7 +135,9 @@ fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition 
         return doubt(&crashed, LastError::crashed_after_effect());
     }
     if record.attempts >= asked.rules.max_attempts {
-        return if record.effect_begun {
+        // Under a provider's key an effect may have begun with the claim itself.
+        let may_have_begun = record.effect_begun || (asked.rules.effect.notes_first_effect() && record.first_effect_at.is_some());
+        return if may_have_begun {
             doubt(&crashed, LastError::crashed_after_effect())
         } else {
             die(&crashed, LastError::crashes_used_up(), now)
@@ -140,12 +151,13 @@ fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition 
 
 /// Nothing stands against a run but the limits.
 fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
-    if record.attempts >= asked.rules.max_attempts {
-        let error = record.last_error.clone().unwrap_or_else(LastError::crashes_used_up);
-        return die(record, error, now);
-    }
     match (record.first_effect_at, asked.rules.effect.window_start(now)) {
         (Some(first), Some(start)) if first < start => doubt(record, LastError::idempotency_window_over()),
+        _ if record.attempts >= asked.rules.max_attempts => {
+            let error = record.last_error.clone().unwrap_or_else(LastError::crashes_used_up);
+            die(record, error, now)
+        }
+        _ if record.crashes > 0 && asked.takeover == Takeover::Postpone => Transition::answer(Verdict::Postponed),
         _ => start(record, asked, now),
     }
 }
@@ -187,7 +199,7 @@ fn from_message(asked: &Claim, now: EpochMillis) -> JobRecord {
 }
 
 /// Whether a dead job's message was sent by somebody who wants it to run again.
-fn was_put_back(record: &JobRecord, sent_at: Option<EpochMillis>, max_generations: u32) -> bool {
+pub(crate) fn was_put_back(record: &JobRecord, sent_at: Option<EpochMillis>, max_generations: u32) -> bool {
     let sent_after_death = match (sent_at, record.died_at) {
         (Some(sent), Some(died)) => sent > died + PUT_BACK_MARGIN,
         _ => false,
@@ -227,8 +239,14 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
             _ => Transition::answer(Verdict::LeaseLost),
         };
     }
-    // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure.
-    if failing.effect == EffectPolicy::Hold && record.effect_begun && failing.certainty != Certainty::NotDone {
+    // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure; and a handler that
+    // says "may be done" is believed, announced or not.
+    let unknown = match failing.certainty {
+        Certainty::NotDone => false,
+        Certainty::Unstated => record.effect_begun,
+        Certainty::MayBeDone => true,
+    };
+    if failing.effect == EffectPolicy::Hold && unknown {
         return doubt(record, failing.error.clone());
     }
     let used_up = record.attempts >= failing.max_attempts;
@@ -384,7 +402,10 @@ fn sending_ended(record: &JobRecord, token: &str, confirmed_at: Option<EpochMill
 }
 
 fn cancel(record: &JobRecord, keep_for: Duration, now: EpochMillis) -> Transition {
+    // An effect that may have happened is not hidden behind "cancelled".
+    let may_be_done = record.last_error.as_ref().is_some_and(|error| error.class == ErrorClass::Ambiguous);
     match record.status {
+        Status::RetryScheduled | Status::Dead if may_be_done => Transition::answer(Verdict::TooLate(record.status)),
         Status::Accepted | Status::RetryScheduled | Status::Dead => {
             Transition::write(ended(record, Status::Cancelled, keep_for, now), Verdict::Cancelled)
         }

@@ -73,8 +73,17 @@ impl Envelope {
     /// schema versions are accepted when the payload fits the present type.
     ///
     /// # Errors
-    /// The first rule that is broken; the payload's errors all at once.
+    /// The first rule that is broken; the payload's errors all at once. Fit for logs: in pointers, members that neither envelope nor payload
+    /// have read `(unknown member)`, since senders key objects by people's names too.
     pub fn parse(body: &str, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
+        Self::read(body, kind).map_err(|error| {
+            let mut known = kind.member_names();
+            known.extend(MEMBERS.map(str::to_owned));
+            error.with_known_names(&known)
+        })
+    }
+
+    fn read(body: &str, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
         let Value::Object(mut members) = strict_json::parse(body)? else { return Err(EnvelopeError::NotAnObject) };
         let header = Header::read(&members, kind)?;
         if header.schema_version > kind.schema_version {
@@ -98,7 +107,8 @@ impl Envelope {
     /// every consumer of this version accepts.
     ///
     /// # Errors
-    /// The first rule that is broken; the payload's errors all at once, those of its shape before those of privacy.
+    /// The first rule that is broken; the payload's errors all at once, those of its shape before those of privacy. For the sender, not for logs:
+    /// pointers name members as they were sent.
     pub fn check(&self, kind: &JobKind) -> Result<(), EnvelopeError> {
         if self.job_type.as_str() != kind.job_type || self.job_id.as_ref().is_some_and(|id| id.job_type() != self.job_type) {
             return Err(EnvelopeError::WrongType { expected: kind.job_type() });

@@ -1,11 +1,15 @@
 //! Why a message body is not a job.
 
+use std::collections::BTreeSet;
+
 use super::field_error::{FieldError, summary};
 use super::id::JobIdError;
 use super::job_type::JobType;
+use super::pointer;
 use super::strict_json::{StrictJsonError, StrictJsonRule};
 
-/// Why a message body is not a job. No message contains a value out of the body.
+/// Why a message body is not a job. No message contains a value out of the body; an error of [`Envelope::parse`](super::Envelope::parse)
+/// contains no member name either that the program does not know itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
@@ -83,6 +87,25 @@ impl EnvelopeError {
             Self::InvalidPayload(_) => "payload_invalid",
             Self::Refused(_) => "payload_refused",
         }
+    }
+
+    /// The same error without member names of the sender's invention: those may be people's, and a consumer logs and keeps the error.
+    pub(super) fn with_known_names(mut self, known: &BTreeSet<String>) -> Self {
+        let hide = |pointer: &mut String| *pointer = pointer::with_known_names(pointer, known);
+        match &mut self {
+            Self::NotJson(error) | Self::NotStrict(error) => hide(&mut error.pointer),
+            Self::DuplicateMember { pointer } | Self::UnknownMember { pointer, .. } => hide(pointer),
+            Self::InvalidMember(error) => hide(&mut error.pointer),
+            Self::InvalidPayload(errors) | Self::Refused(errors) => {
+                errors.iter_mut().for_each(|error| hide(&mut error.pointer));
+            }
+            Self::NotAnObject
+            | Self::Wrapped { .. }
+            | Self::MissingMember { .. }
+            | Self::WrongType { .. }
+            | Self::BadJobId(_) => {}
+        }
+        self
     }
 
     /// The fields that are wrong, with pointers into the body.

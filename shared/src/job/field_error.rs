@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// JSON pointer (RFC 6901) to the field; empty for the whole document. Member names longer than 64 characters are cut, and one that is
-    /// itself a secret reads `(hidden)`.
+    /// itself a secret reads `(hidden)`. For the sender's eyes: a name may be a person's.
     pub pointer: String,
     /// Stable name of the broken rule, in snake case.
     pub code: &'static str,

@@ -41,7 +41,7 @@ pub use id::{JobId, JobIdError};
 pub use idempotency_key::{IdempotencyKey, IdempotencyKeyError, MAX_IDEMPOTENCY_KEY_CHARS};
 pub use job::Job;
 pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
-pub use payload::JobPayload;
+pub use payload::{DataUse, JobPayload};
 pub use payloads::{EmailSend, MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError};
 pub use registry::{JobKind, decode, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};

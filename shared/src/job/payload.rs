@@ -6,6 +6,17 @@ use serde::de::DeserializeOwned;
 
 use super::field_error::FieldError;
 
+/// Whether a job has private inputs in its record, which never enter the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataUse {
+    /// It has none.
+    None,
+    /// It may have some.
+    Optional,
+    /// It cannot be worked on without them, so a message that came without the producer API is dead at once.
+    Required,
+}
+
 /// The payload of one type of job.
 ///
 /// A payload holds reference ids and plain parameters only. Write it as a struct with `#[serde(rename_all = "camelCase", deny_unknown_fields)]`
@@ -48,8 +59,8 @@ pub trait JobPayload: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 
     /// (new members are optional or have a default): messages of theirs may lie in queues for weeks.
     const SCHEMA_VERSION: u32;
 
-    /// Whether the job cannot be worked on without the private `data` of its record, which a direct sender does not give.
-    const NEEDS_DATA: bool = false;
+    /// Whether jobs of this type have private `data` in their record. The producer refuses what no worker reads.
+    const DATA: DataUse = DataUse::None;
 
     /// Rules that span several fields. Pointers start at the payload (`/userId`); messages never contain a value.
     fn check(&self) -> Vec<FieldError> {

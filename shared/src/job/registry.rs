@@ -1,10 +1,12 @@
 //! The closed list of job types.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::field_error::FieldError;
 use super::job_type::JobType;
-use super::payload::JobPayload;
+use super::payload::{DataUse, JobPayload};
 use super::payload_decode;
 use super::payload_shape;
 use super::payloads::EmailSend;
@@ -19,8 +21,8 @@ pub struct JobKind {
     pub job_type: &'static str,
     /// The newest version of the payload that is understood.
     pub schema_version: u32,
-    /// Whether a job cannot be worked on without the private `data` of its record.
-    pub needs_data: bool,
+    /// Whether jobs have private `data` in their record.
+    pub data: DataUse,
     /// Checks a payload: its shape, its values and the rules that span fields. Pointers start at the payload.
     pub validate: fn(&Value) -> Result<(), Vec<FieldError>>,
     /// Makes the JSON Schema of the payload.
@@ -36,13 +38,7 @@ impl JobKind {
     pub const fn of<P: JobPayload>() -> Self {
         assert!(JobType::is_valid(P::TYPE), "JobPayload::TYPE is not a job type like `email.send`");
         assert!(P::SCHEMA_VERSION > 0, "JobPayload::SCHEMA_VERSION counts from 1");
-        Self {
-            job_type: P::TYPE,
-            schema_version: P::SCHEMA_VERSION,
-            needs_data: P::NEEDS_DATA,
-            validate: validate::<P>,
-            schema: schema::<P>,
-        }
+        Self { job_type: P::TYPE, schema_version: P::SCHEMA_VERSION, data: P::DATA, validate: validate::<P>, schema: schema::<P> }
     }
 
     /// The name as [`JobType`].
@@ -52,6 +48,13 @@ impl JobKind {
     #[must_use]
     pub fn job_type(&self) -> JobType {
         JobType::from_static(self.job_type).expect("a kind has a valid job type")
+    }
+
+    /// The names of all members that the payload's types have, at any depth.
+    pub(crate) fn member_names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        collect_member_names(&(self.schema)(), &mut names);
+        names
     }
 
     /// Name of the file that holds the JSON Schema: `<type>.v<version>.json`.
@@ -100,6 +103,18 @@ fn all_errors(schema: &Value, payload: &Value, first: FieldError) -> Vec<FieldEr
         errors.insert(0, first);
     }
     errors
+}
+
+fn collect_member_names(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(keywords) => {
+            let properties = keywords.get("properties").and_then(Value::as_object);
+            names.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+            keywords.values().for_each(|schema| collect_member_names(schema, names));
+        }
+        Value::Array(schemas) => schemas.iter().for_each(|schema| collect_member_names(schema, names)),
+        _ => {}
+    }
 }
 
 fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {

@@ -5,6 +5,7 @@ mod queue_api;
 mod renewal;
 mod send;
 mod sqs;
+mod visibility;
 
 pub use message::{
     AttributeData, AttributeValue, MAX_ATTRIBUTES, MAX_MESSAGE_BYTES, MessageAttributes, MessageError, OutgoingMessage,
@@ -14,3 +15,4 @@ pub use queue_api::{Queue, QueueDepth, QueueError, QueueName, VisibilityChange};
 pub use renewal::copy_of;
 pub use send::{MAX_ENTRIES, SendVerdict, send_all};
 pub use sqs::SqsQueue;
+pub use visibility::change_each;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::{
@@ -161,17 +162,19 @@ fn entry_error(operation: &'static str, code: &str, sender_fault: bool) -> Queue
     }
 }
 
-fn queue_error<E, R>(operation: &'static str, error: &SdkError<E, R>) -> QueueError
+fn queue_error<E>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> QueueError
 where
     E: ProvideErrorMetadata,
 {
     match error {
         SdkError::ServiceError(refused) => {
             let code = refused.err().code().unwrap_or("no error code").to_owned();
-            let throttled = ["RequestThrottled", "ThrottlingException", "KmsThrottled", "OverLimit"].contains(&code.as_str());
+            let status = refused.raw().status().as_u16();
+            // Codes differ between protocols and endpoints; the status says whose fault it is.
+            let is_passing = status >= 500 || status == 429 || code.contains("Throttl") || code.ends_with("OverLimit");
             if is_receipt_lost(&code) {
                 QueueError::ReceiptLost
-            } else if code.contains("InternalError") || code.contains("ServiceUnavailable") || throttled {
+            } else if is_passing {
                 QueueError::Unavailable { operation, code }
             } else {
                 QueueError::Refused { operation, code }

@@ -1,4 +1,4 @@
-//! A consumer on the bench: memory store, memory queue, a clock that the test moves.
+//! A consumer on the bench: memory store, memory queue, a clock that the test moves or that follows tokio's.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use aws_lambda_events::sqs::SqsMessage;
 
 use super::memory_queue::MemoryQueue;
 use super::message::MessageBuilder;
+use super::tokio_clock::TokioClock;
 use super::watched_store::WatchedStore;
-use crate::clock::{EpochMillis, ManualClock};
+use crate::clock::{Clock, EpochMillis, ManualClock};
 use crate::config::Reader;
 use crate::consumer::{BatchError, BatchProcessor, ConsumerSettings, Handler, IncomingEvent, Invocation};
 use crate::idempotency::{JobRecord, MemoryStore};
@@ -32,7 +33,9 @@ pub fn settings() -> ConsumerSettings {
 }
 
 /// A [`BatchProcessor`] with everything around it in memory.
-pub struct Bench<H: Handler> {
+///
+/// Its clock `C` is a [`ManualClock`] that the test moves, or a [`TokioClock`] where handlers, faults and heartbeats take (paused) time.
+pub struct Bench<H: Handler, C: Clock + Clone = ManualClock> {
     /// The store behind the watch.
     pub records: Arc<MemoryStore>,
     /// What was asked of the table; faults.
@@ -40,13 +43,13 @@ pub struct Bench<H: Handler> {
     /// What was asked of the queue; faults.
     pub queue: Arc<MemoryQueue>,
     /// The time.
-    pub clock: ManualClock,
+    pub clock: C,
     /// The processor.
     pub processor: BatchProcessor<H>,
     settings: ConsumerSettings,
 }
 
-impl<H: Handler> std::fmt::Debug for Bench<H> {
+impl<H: Handler, C: Clock + Clone> std::fmt::Debug for Bench<H, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bench").field("settings", &self.settings).finish_non_exhaustive()
     }
@@ -61,31 +64,59 @@ pub struct BatchRun {
     pub metrics: String,
 }
 
-impl<H: Handler> Bench<H> {
-    /// The moment every bench starts at, one second after its messages were sent.
-    pub const START: EpochMillis = EpochMillis::from_i64(1_800_000_001_000);
+/// The moment every bench starts at, one second after its messages were sent.
+const START: EpochMillis = EpochMillis::from_i64(1_800_000_001_000);
 
-    /// A bench with [`settings`].
+impl<H: Handler> Bench<H> {
+    /// A bench with [`settings`] whose clock stands still until it is moved.
     #[must_use]
     pub fn new(handler: H) -> Self {
         Self::with(handler, settings())
     }
 
-    /// A bench with other settings.
+    /// Such a bench with other settings.
     #[must_use]
     pub fn with(handler: H, settings: ConsumerSettings) -> Self {
+        Self::with_clock(handler, settings, ManualClock::new(START))
+    }
+}
+
+impl<H: Handler> Bench<H, TokioClock> {
+    /// A bench with [`settings`] whose clock follows tokio's.
+    #[must_use]
+    pub fn timed(handler: H) -> Self {
+        Self::timed_with(handler, settings())
+    }
+
+    /// Such a bench with other settings.
+    #[must_use]
+    pub fn timed_with(handler: H, settings: ConsumerSettings) -> Self {
+        Self::with_clock(handler, settings, TokioClock::new(START))
+    }
+}
+
+impl<H: Handler, C: Clock + Clone> Bench<H, C> {
+    /// The moment every bench starts at, one second after its messages were sent.
+    pub const START: EpochMillis = START;
+
+    fn with_clock(handler: H, settings: ConsumerSettings, clock: C) -> Self {
         let records = Arc::new(MemoryStore::new());
         let store = Arc::new(WatchedStore::new(records.clone()));
         let queue = Arc::new(MemoryQueue::new());
-        let clock = ManualClock::new(Self::START);
         let processor = BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
         Self { records, store, queue, clock, processor, settings }
     }
 
     /// Another worker on the same table and queue, as another sandbox would be.
     #[must_use]
-    pub fn another_worker<G: Handler>(&self, handler: G) -> Bench<G> {
-        let (records, store, queue, clock) = (self.records.clone(), self.store.clone(), self.queue.clone(), self.clock.clone());
+    pub fn another_worker<G: Handler>(&self, handler: G) -> Bench<G, C> {
+        self.worker_with_clock(handler, self.clock.clone())
+    }
+
+    /// Another worker whose machine shows another time.
+    #[must_use]
+    pub fn worker_with_clock<G: Handler>(&self, handler: G, clock: C) -> Bench<G, C> {
+        let (records, store, queue) = (self.records.clone(), self.store.clone(), self.queue.clone());
         let processor =
             BatchProcessor::new(handler, self.settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
         Bench { records, store, queue, clock, processor, settings: self.settings.clone() }
@@ -96,8 +127,7 @@ impl<H: Handler> Bench<H> {
     /// # Errors
     /// When the invocation as a whole fails.
     pub async fn run_batch(&self, messages: impl IntoIterator<Item = SqsMessage>) -> Result<BatchRun, BatchError> {
-        let now = crate::clock::Clock::now(&self.clock);
-        self.run_until(messages, Some(now + self.settings.function_timeout)).await
+        self.run_until(messages, Some(self.clock.now() + self.settings.function_timeout)).await
     }
 
     /// Runs a batch with a deadline of your choice.

@@ -1,6 +1,6 @@
 //! What every [`JobStore`] has to do, as one suite: run against the in-memory store, and against DynamoDB engines.
 //!
-//! The heart is [`every_claim_is_decided_as_the_state_machine_says`]: all interesting records against all interesting claims, each
+//! The heart is `every_claim_is_decided_as_the_state_machine_says`: all interesting records against all interesting claims, each
 //! answer and each stored record compared with [`transition`].
 
 use std::sync::Arc;
@@ -230,9 +230,21 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
             (3, Some(back(MINUTE)), false),
             (3, Some(back(MINUTE)), true),
         ] {
-            for variant in
-                ["plain", "other payload", "not due", "put back", "worn out", "window over", "rerun", "expired", "no payload yet"]
-            {
+            for variant in [
+                "plain",
+                "other payload",
+                "not due",
+                "put back",
+                "worn out",
+                "window over",
+                "rerun",
+                "expired",
+                "no payload yet",
+                "no payload, data needed",
+                "data needed",
+                "crashed before",
+                "crashed before, its turn",
+            ] {
                 case += 1;
                 let name = format!("claim-{case}");
                 let mut record = JobRecord {
@@ -246,6 +258,8 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 };
                 let mut claim = lab.claim(&name, "mine");
                 match variant {
+                    "crashed before" => (record.crashes, claim.takeover) = (1, Takeover::Postpone),
+                    "crashed before, its turn" => record.crashes = 1,
                     "other payload" => "sha256:other".clone_into(&mut claim.payload_digest),
                     "not due" => record.retry_at = Some(NOW + MINUTE),
                     "put back" => claim.sent_at = Some(NOW),
@@ -260,6 +274,11 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                     "rerun" => claim.rules.effect = window,
                     "expired" => record.expires_at = Some(back(MINUTE).to_seconds_floor()),
                     "no payload yet" => (record.payload, record.payload_digest) = (None, None),
+                    "no payload, data needed" => {
+                        (record.payload, record.payload_digest) = (None, None);
+                        claim.rules.needs_data = true;
+                    }
+                    "data needed" => claim.rules.needs_data = true,
                     _ => {}
                 }
                 // Only records that end well expire.

@@ -1,7 +1,7 @@
 //! A queue in memory that remembers what was asked of it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,13 +11,15 @@ use crate::queue::{MAX_ENTRIES, OutgoingMessage, Queue, QueueDepth, QueueError, 
 /// A [`Queue`] that only takes notes. Faults are played in the order they were put in.
 #[derive(Debug, Default)]
 pub struct MemoryQueue {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     calls: Vec<QueueCall>,
     faults: VecDeque<QueueFault>,
+    latency: Duration,
+    depth_latency: Duration,
     depth: QueueDepth,
 }
 
@@ -43,6 +45,12 @@ pub enum QueueFault {
     FailEntries(Vec<(usize, QueueError)>),
     /// The call is held up before it takes effect.
     Delay(Duration),
+    /// The call is on its way: it takes effect after this time, also when nobody waits for it any more.
+    OnItsWay(Duration),
+    /// The call is held up and then fails; nothing is done.
+    DelayedRefusal(Duration, QueueError),
+    /// Nobody ever answers; nothing is done.
+    Hang,
 }
 
 impl MemoryQueue {
@@ -52,9 +60,19 @@ impl MemoryQueue {
         Self::default()
     }
 
-    /// Plays `fault` at the next sending or visibility call that has none yet.
+    /// Plays `fault` at the next sending or visibility call that has none yet. A delay of zero lets one call pass.
     pub fn fail_next(&self, fault: QueueFault) {
         self.locked().faults.push_back(fault);
+    }
+
+    /// Every sending or visibility call takes this long from now on, on tokio's clock.
+    pub fn set_latency(&self, latency: Duration) {
+        self.locked().latency = latency;
+    }
+
+    /// Every depth read takes this long from now on, on tokio's clock.
+    pub fn set_depth_latency(&self, latency: Duration) {
+        self.locked().depth_latency = latency;
     }
 
     /// What [`Queue::depth`] answers.
@@ -99,13 +117,20 @@ impl MemoryQueue {
         note: impl FnOnce(&[bool]) -> QueueCall,
     ) -> Result<Vec<Result<(), QueueError>>, QueueError> {
         assert!(entries <= MAX_ENTRIES, "SQS refuses a batch of {entries} entries");
-        let fault = self.locked().faults.pop_front();
-        if let Some(QueueFault::Delay(delay)) = &fault {
+        let (fault, latency) = {
+            let mut state = self.locked();
+            (state.faults.pop_front(), state.latency)
+        };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
+        if let Some(QueueFault::Delay(delay) | QueueFault::DelayedRefusal(delay, _)) = &fault {
             tokio::time::sleep(*delay).await;
         }
         let mut verdicts = vec![Ok(()); entries];
         match fault {
-            Some(QueueFault::Refuse(error)) => return Err(error),
+            Some(QueueFault::Hang) => std::future::pending().await,
+            Some(QueueFault::Refuse(error) | QueueFault::DelayedRefusal(_, error)) => return Err(error),
             Some(QueueFault::FailEntries(failed)) => {
                 for (index, error) in failed {
                     verdicts[index] = Err(error);
@@ -113,7 +138,15 @@ impl MemoryQueue {
             }
             Some(QueueFault::LoseAnswer) => {
                 self.locked().calls.push(note(&vec![true; entries]));
-                return Err(QueueError::Unavailable { operation: "any", code: "answer lost".to_owned() });
+                return Err(unanswered());
+            }
+            Some(QueueFault::OnItsWay(time)) => {
+                let (state, call) = (self.state.clone(), note(&vec![true; entries]));
+                let arrival = tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    state.lock().unwrap_or_else(PoisonError::into_inner).calls.push(call);
+                });
+                return arrival.await.map(|()| verdicts).map_err(|_| unanswered());
             }
             Some(QueueFault::Delay(_)) | None => {}
         }
@@ -121,6 +154,10 @@ impl MemoryQueue {
         self.locked().calls.push(note(&taken));
         Ok(verdicts)
     }
+}
+
+fn unanswered() -> QueueError {
+    QueueError::Unavailable { operation: "any", code: "answer lost".to_owned() }
 }
 
 fn taken<T: Clone>(entries: &[T], taken: &[bool]) -> Vec<T> {
@@ -138,12 +175,21 @@ impl Queue for MemoryQueue {
     }
 
     async fn depth(&self) -> Result<QueueDepth, QueueError> {
-        let mut state = self.locked();
-        state.calls.push(QueueCall::Depth);
-        if let Some(QueueFault::Refuse(error)) = state.faults.front().cloned() {
-            state.faults.pop_front();
-            return Err(error);
+        let (answer, latency) = {
+            let mut state = self.locked();
+            state.calls.push(QueueCall::Depth);
+            let refused = match state.faults.front().cloned() {
+                Some(QueueFault::Refuse(error)) => Err(error),
+                _ => Ok(()),
+            };
+            if refused.is_err() {
+                state.faults.pop_front();
+            }
+            (refused.map(|()| state.depth), state.depth_latency)
+        };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
         }
-        Ok(state.depth)
+        answer
     }
 }

@@ -28,10 +28,12 @@ mod bench;
 pub mod conformance;
 mod memory_queue;
 mod message;
+mod tokio_clock;
 mod watched_store;
 
 pub use crate::idempotency::MemoryStore;
 pub use bench::{BatchRun, Bench, settings};
 pub use memory_queue::{MemoryQueue, QueueCall, QueueFault};
 pub use message::MessageBuilder;
+pub use tokio_clock::TokioClock;
 pub use watched_store::{StoreCall, StoreFault, WatchedStore};

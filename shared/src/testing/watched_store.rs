@@ -20,6 +20,7 @@ pub struct WatchedStore {
 struct State {
     calls: Vec<StoreCall>,
     faults: VecDeque<(StoreCall, StoreFault)>,
+    latency: Duration,
 }
 
 /// One call, as one request to the table.
@@ -48,6 +49,8 @@ pub enum StoreFault {
     RepeatAfterLostAnswer,
     /// The call is held up before it takes effect.
     Delay(Duration),
+    /// The call takes effect; nobody ever answers.
+    Hang,
 }
 
 impl std::fmt::Debug for WatchedStore {
@@ -66,6 +69,11 @@ impl WatchedStore {
     /// Plays `fault` at the next call of this kind that has none yet.
     pub fn fail_next(&self, call: StoreCall, fault: StoreFault) {
         self.locked().faults.push_back((call, fault));
+    }
+
+    /// Every call takes this long from now on, on tokio's clock.
+    pub fn set_latency(&self, latency: Duration) {
+        self.locked().latency = latency;
     }
 
     /// Every call so far, in order.
@@ -99,12 +107,16 @@ impl WatchedStore {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let fault = {
+        let (fault, latency) = {
             let mut state = self.locked();
             state.calls.push(call);
             let position = state.faults.iter().position(|(wanted, _)| *wanted == call);
-            position.and_then(|position| state.faults.remove(position)).map(|(_, fault)| fault)
+            let fault = position.and_then(|position| state.faults.remove(position)).map(|(_, fault)| fault);
+            (fault, state.latency)
         };
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
         match fault {
             None => ask().await,
             Some(StoreFault::Throttle) => Err(StoreError::Throttled { operation: "a test" }),
@@ -117,6 +129,10 @@ impl WatchedStore {
                 ask().await?;
                 ask().await
             }
+            Some(StoreFault::Hang) => {
+                ask().await?;
+                std::future::pending().await
+            }
             Some(StoreFault::Delay(delay)) => {
                 tokio::time::sleep(delay).await;
                 ask().await
@@ -126,7 +142,7 @@ impl WatchedStore {
 }
 
 fn unreachable_store() -> StoreError {
-    StoreError::Unreachable { operation: "a test", source: "the answer was lost".into() }
+    StoreError::Unreachable { operation: "a test", code: "no answer".to_owned(), source: "the answer was lost".into() }
 }
 
 #[async_trait]

@@ -4,4 +4,4 @@ mod backoff;
 mod heartbeat;
 
 pub use backoff::{Backoff, MAX_VISIBILITY, visibility_seconds};
-pub(crate) use heartbeat::{Heartbeat, Held};
+pub(crate) use heartbeat::{Heartbeat, Pace};

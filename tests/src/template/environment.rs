@@ -32,6 +32,7 @@ const EVERY: &[(&str, Need)] = &[
 const CONSUMER: &[(&str, Need)] = &[
     ("IKKAI_QUEUE_NAME", Required),
     ("IKKAI_MAX_RECEIVE_COUNT", Required),
+    ("IKKAI_QUEUE_RETENTION_SECONDS", Required),
     ("IKKAI_FUNCTION_TIMEOUT_SECONDS", Required),
     ("IKKAI_MAX_CONCURRENCY", Required),
     ("IKKAI_MAX_ATTEMPTS", Optional),
@@ -69,6 +70,7 @@ const PRODUCER_API: &[(&str, Need)] = &[
     ("IKKAI_QUEUES", Required),
     ("IKKAI_CALLER_POLICY", Required),
     ("IKKAI_MAX_QUEUE_DEPTH", Optional),
+    ("IKKAI_WARM_UP", Optional),
     ("IKKAI_SEND_LEASE_MS", Optional),
     ("IKKAI_MAX_MESSAGE_BYTES", Optional),
     ("IKKAI_CORS_ALLOW_ORIGINS", Optional),
@@ -78,11 +80,6 @@ const PRODUCER_API: &[(&str, Need)] = &[
 /// Whether the code of `binary` reads `variable`.
 pub(super) fn is_read(binary: &str, kind: Kind, variable: &str) -> bool {
     variables(binary, kind).any(|(name, _)| name == variable)
-}
-
-/// Whether `variable` is read by others than the library's consumer settings: the crate of one consumer, or the log set-up.
-pub(super) fn is_read_elsewhere(variable: &str) -> bool {
-    variable == "IKKAI_LOG_LEVEL" || EMAIL_CONSUMER.iter().any(|(name, _)| *name == variable)
 }
 
 /// The variables without which `binary` does not start.

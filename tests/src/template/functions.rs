@@ -114,7 +114,7 @@ pub fn renewal_is_not_taken_for_a_loop(stack: &Stack) -> Vec<String> {
 }
 
 /// The name in the key of a function's code: `email-consumer` of `ikkai/email-consumer.zip`.
-fn binary<'a>(function: &super::stack::Resource<'a>) -> Option<&'a str> {
+pub(super) fn binary<'a>(function: &super::stack::Resource<'a>) -> Option<&'a str> {
     let key = function.at("/Code/S3Key").as_str()?;
     let name = key.rsplit('/').next()?.strip_suffix(".zip")?;
     environment::BINARIES.contains(&name).then_some(name)

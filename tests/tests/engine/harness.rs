@@ -50,9 +50,8 @@ pub(crate) fn on_stack(name: &'static str, parameters: &[(&str, &str)], test: im
 
 async fn engine() -> &'static LocalAws {
     let start = || async {
-        let options = scaled_parameters()
-            .into_iter()
-            .fold(Options::new(format!("tests-{}", std::process::id())), |options, (name, value)| options.parameter(name, value));
+        let options =
+            scaled_parameters().into_iter().fold(Options::new("tests"), |options, (name, value)| options.parameter(name, value));
         LocalAws::start(options).await.unwrap_or_else(|error| panic!("the local engine does not start: {error}"))
     };
     ENGINE.get_or_init(start).await

@@ -103,7 +103,7 @@ fn a_deadline_in_the_past_means_unknown_and_the_job_runs() {
     on_paused_stack(async |lab| {
         let function = start("trial-consumer", &settings(lab).await).await;
         let fine = message(lab, "fine");
-        let invocation = function.invoke(&event(&[fine.clone()]), Deadline::CARGO_LAMBDA_WATCH).await;
+        let invocation = function.invoke(&event(std::slice::from_ref(&fine)), Deadline::CARGO_LAMBDA_WATCH).await;
         assert_eq!(invocation.response(), json!({"batchItemFailures": []}));
         assert_eq!(lab.record(&fine.job_id().expect("an id")).await.expect("a record").status, Status::Succeeded);
     });
@@ -115,7 +115,7 @@ fn a_job_that_kills_its_process_is_taken_over_last_and_alone() {
         let settings = settings(lab).await;
         let killer = message(lab, "abort");
         let function = start("trial-consumer", &settings).await;
-        let crashed = function.invoke(&event(&[killer.clone()]), Deadline::In(Duration::from_secs(2))).await;
+        let crashed = function.invoke(&event(std::slice::from_ref(&killer)), Deadline::In(Duration::from_secs(2))).await;
         assert!(matches!(crashed.outcome, Outcome::Exited { .. }), "the process died: {:?}", crashed.outcome);
         let record = lab.record(&killer.job_id().expect("an id")).await.expect("a record");
         assert_eq!((record.status, record.attempts), (Status::Running, 1), "its lease is still there");
@@ -187,7 +187,7 @@ fn the_first_batch_after_the_start_opens_no_connection_and_ten_jobs_log_little()
         let bytes = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
         let ten = bytes(&invocation.log_lines);
         let single = function.invoke(&event(&[message(lab, "welcome")]), TEN_SECONDS).await;
-        println!("log and metric bytes a job: {} in a batch of ten, {} alone", ten / 10, bytes(&single.log_lines));
+        eprintln!("log and metric bytes a job: {} in a batch of ten, {} alone", ten / 10, bytes(&single.log_lines));
         assert!(ten <= 10 * 400, "{ten} bytes for ten jobs: {:#?}", invocation.log_lines);
         for line in invocation.log_lines.iter().chain(&single.log_lines) {
             assert!(!line.contains("ada@example.com") && !line.contains("Ada") && !line.contains("user-1"), "{line}");

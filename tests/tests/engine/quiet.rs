@@ -1,4 +1,4 @@
-//! What is not there: open ports, personal data in logs, processes that outlive their engine.
+//! What is not there: open ports, personal data in logs. That nothing outlives its engine is tested where engines are made, in the package `ikkai-cli`.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -1,6 +1,10 @@
 //! Contacts in a DynamoDB table with the key `user_id`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{
@@ -9,6 +13,7 @@ use aws_sdk_dynamodb::{
     operation::get_item::GetItemError,
     types::AttributeValue,
 };
+use ikkai::clock::{Clock, EpochSeconds};
 
 use super::{Contact, Contacts, ContactsError, Recipient};
 use crate::{
@@ -18,32 +23,44 @@ use crate::{
 
 /// What is read of an item. Placeholders throughout, so that no name can collide with DynamoDB's reserved words; the key is among
 /// them so that an item without any other attribute is told apart from no item.
-const ATTRIBUTES: [(&str, &str); 6] = [
+const ATTRIBUTES: [(&str, &str); 7] = [
     ("#key", "user_id"),
     ("#email", "email"),
     ("#name", "display_name"),
     ("#locale", "locale"),
     ("#suppressed", "suppressed"),
     ("#variables", "variables"),
+    ("#expires", "expires_at"),
 ];
 
 type Item = HashMap<String, AttributeValue>;
 
 /// Reads contacts with one `GetItem` each.
 ///
-/// Attributes: `email` (S), and optionally `display_name` (S), `locale` (S), `suppressed` (BOOL) and `variables` (M of S or N).
-/// NULL counts as missing.
-#[derive(Clone, Debug)]
+/// Attributes: `email` (S), and optionally `display_name` (S), `locale` (S), `suppressed` (BOOL), `variables` (M of S or N) and
+/// `expires_at` (N, epoch seconds). NULL counts as missing.
+///
+/// A contact whose `expires_at` has come is not there, whether DynamoDB has deleted it or not: its time to live works within a few
+/// days, and until then a read returns the item
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ttl-expired-items.html>).
+#[derive(Clone)]
 pub struct DynamoDbContacts {
     client: Client,
     table: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for DynamoDbContacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamoDbContacts").field("table", &self.table).finish_non_exhaustive()
+    }
 }
 
 impl DynamoDbContacts {
-    /// Contacts in `table`.
+    /// Contacts in `table`; the clock tells which have expired.
     #[must_use]
-    pub fn new(client: Client, table: impl Into<String>) -> Self {
-        Self { client, table: table.into() }
+    pub fn new(client: Client, table: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, table: table.into(), clock }
     }
 }
 
@@ -64,7 +81,11 @@ impl Contacts for DynamoDbContacts {
             .send()
             .await
             .map_err(|error| ContactsError::Unavailable { code: code_of(&error) })?;
-        answer.item.as_ref().map(contact).transpose()
+        let Some(item) = answer.item else { return Ok(None) };
+        if has_expired(&item, self.clock.now().to_seconds_floor())? {
+            return Ok(None);
+        }
+        contact(&item).map(Some)
     }
 }
 
@@ -79,6 +100,22 @@ fn code_of<R>(error: &SdkError<GetItemError, R>) -> &'static str {
         Some("AccessDeniedException") => "contacts_access_denied",
         _ => "contacts_unavailable",
     }
+}
+
+fn has_expired(item: &Item, now: EpochSeconds) -> Result<bool, ContactsError> {
+    let expires_at = match item.get("expires_at") {
+        None | Some(AttributeValue::Null(_)) => return Ok(false),
+        Some(AttributeValue::N(number)) => whole_seconds(number),
+        Some(_) => None,
+    };
+    // Not read as "stays": whoever wrote something here meant the contact to go.
+    let expires_at = expires_at.ok_or_else(|| malformed("expires_at", "it is not a number of epoch seconds"))?;
+    Ok(expires_at <= now)
+}
+
+fn whole_seconds(number: &str) -> Option<EpochSeconds> {
+    let whole = number.split_once('.').map_or(number, |(whole, _)| whole);
+    whole.parse().ok().map(EpochSeconds::from_i64)
 }
 
 fn contact(item: &Item) -> Result<Contact, ContactsError> {

@@ -16,9 +16,10 @@ pub enum SendError {
         /// When to come back, if the provider said so.
         retry_after: Option<Duration>,
     },
-    /// The account may not send at present. Not sent; only an operator can change that, so come back much later.
-    #[error("the mail provider has stopped sending for this account ({code}): see the account's status in the SES console")]
-    Suspended {
+    /// The account does not send as it is: stopped, or set up wrong (an identity, a configuration set, a permission). Not sent, and no
+    /// fault of this mail; only an operator can change that, so come back much later.
+    #[error("the mail provider does not send for this account as it is ({code}): mend the account or the stack, its mails wait")]
+    AccountNotReady {
         /// Stable name of the cause.
         code: &'static str,
     },
@@ -48,7 +49,7 @@ impl SendError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Throttled { code, .. }
-            | Self::Suspended { code }
+            | Self::AccountNotReady { code }
             | Self::Rejected { code }
             | Self::NotSent { code }
             | Self::Unknown { code } => code,
@@ -74,18 +75,22 @@ pub(super) struct Refusal<'a> {
 impl Refusal<'_> {
     /// Reads SES's answer. The error names: <https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html> and
     /// <https://docs.aws.amazon.com/ses/latest/APIReference-V2/CommonErrors.html>; the two throttling texts:
-    /// <https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html>.
+    /// <https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html>; the one on identities:
+    /// <https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html>.
     pub(super) fn classify(self) -> SendError {
         self.by_message().or_else(|| self.by_error_code()).unwrap_or_else(|| self.by_status())
     }
 
     /// The quota texts come under several error names, `BadRequestException` and `MessageRejected` among them.
     fn by_message(self) -> Option<SendError> {
-        let says = |text: &str| self.message.to_ascii_lowercase().contains(text);
-        if says("daily message quota exceeded") {
+        if self.says("daily message quota exceeded") {
             return Some(self.throttled("provider_quota_exceeded"));
         }
-        says("maximum sending rate exceeded").then(|| self.throttled("provider_throttled"))
+        self.says("maximum sending rate exceeded").then(|| self.throttled("provider_throttled"))
+    }
+
+    fn says(self, text: &str) -> bool {
+        self.message.to_ascii_lowercase().contains(text)
     }
 
     fn by_error_code(self) -> Option<SendError> {
@@ -98,27 +103,31 @@ impl Refusal<'_> {
             | "RequestLimitExceeded"
             | "SlowDown" => self.throttled("provider_throttled"),
             "LimitExceededException" => self.throttled("provider_limit_exceeded"),
-            "AccountSuspendedException" => SendError::Suspended { code: "account_suspended" },
+            "AccountSuspendedException" => not_ready("account_suspended"),
             "SendingPausedException" | "AccountSendingPausedException" | "ConfigurationSetSendingPausedException" => {
-                SendError::Suspended { code: "sending_paused" }
+                not_ready("sending_paused")
             }
+            // The sender's identity, or in the SES sandbox the recipient's: either way the account's mistake and every mail's fate.
+            "MessageRejected" if self.says("is not verified") => not_ready("identity_not_verified"),
             "MessageRejected" => SendError::Rejected { code: "message_rejected" },
-            "MailFromDomainNotVerifiedException" => SendError::Rejected { code: "mail_from_domain_not_verified" },
-            "NotFoundException" => SendError::Rejected { code: "configuration_set_not_found" },
+            "MailFromDomainNotVerifiedException" => not_ready("mail_from_domain_not_verified"),
+            // A request with a raw message names nothing else that could be missing.
+            "NotFoundException" | "ConfigurationSetDoesNotExistException" => not_ready("configuration_set_not_found"),
             "BadRequestException" => SendError::Rejected { code: "bad_request" },
-            // Ours to mend, not the mail's fault: new permissions take a while to spread, a thawed sandbox's clock may lag behind.
-            "AccessDeniedException"
-            | "UnrecognizedClientException"
-            | "InvalidClientTokenId"
-            | "ExpiredTokenException"
+            // A thawed sandbox's clock may lag behind, and so may its credentials: the next try has new ones.
+            "ExpiredTokenException"
             | "ExpiredToken"
             | "InvalidSignatureException"
-            | "SignatureDoesNotMatch"
             | "RequestExpired"
-            | "RequestTimeTooSkewed"
+            | "RequestTimeTooSkewed" => SendError::NotSent { code: "provider_credentials_stale" },
+            "AccessDeniedException"
+            | "AccessDenied"
+            | "UnrecognizedClientException"
+            | "InvalidClientTokenId"
+            | "SignatureDoesNotMatch"
             | "IncompleteSignature"
             | "MissingAuthenticationTokenException"
-            | "OptInRequired" => SendError::NotSent { code: "provider_credentials_refused" },
+            | "OptInRequired" => not_ready(ACCESS_DENIED),
             _ => return None,
         })
     }
@@ -127,7 +136,7 @@ impl Refusal<'_> {
         match self.status {
             429 => self.throttled("provider_throttled"),
             503 => self.throttled("provider_overloaded"),
-            403 => SendError::NotSent { code: "provider_credentials_refused" },
+            401 | 403 => not_ready(ACCESS_DENIED),
             // The request did not arrive as a whole.
             408 => SendError::NotSent { code: "provider_request_timeout" },
             // Said by something in between, which does not know what SES did with the request.
@@ -144,6 +153,13 @@ impl Refusal<'_> {
         let retry_after = self.retry_after.and_then(|seconds| seconds.trim().parse::<u32>().ok());
         SendError::Throttled { code, retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())) }
     }
+}
+
+/// No permission, or credentials that AWS does not take.
+const ACCESS_DENIED: &str = "provider_access_denied";
+
+fn not_ready(code: &'static str) -> SendError {
+    SendError::AccountNotReady { code }
 }
 
 #[cfg(test)]
@@ -171,7 +187,8 @@ mod tests {
             (200, E::Unknown { code: "provider_answer_unreadable" }),
             (301, E::Rejected { code: "provider_refused" }),
             (400, E::Rejected { code: "provider_refused" }),
-            (403, E::NotSent { code: "provider_credentials_refused" }),
+            (401, E::AccountNotReady { code: "provider_access_denied" }),
+            (403, E::AccountNotReady { code: "provider_access_denied" }),
             (408, E::NotSent { code: "provider_request_timeout" }),
             (413, E::Rejected { code: "provider_refused" }),
             (429, E::Throttled { code: "provider_throttled", retry_after: None }),
@@ -206,7 +223,7 @@ mod tests {
     fn no_error_repeats_what_the_provider_said() {
         let said = "Email address is not verified: jane@example.com";
         let error = classify(400, "MessageRejected", said);
-        assert_eq!(error, SendError::Rejected { code: "message_rejected" });
+        assert_eq!(error, SendError::AccountNotReady { code: "identity_not_verified" });
         assert!(!format!("{error} {error:?}").contains("jane"));
     }
 }

@@ -14,9 +14,7 @@ use aws_sdk_sesv2::{
     Client,
     config::{
         Builder, ConfigBag, Intercept, RuntimeComponents, StalledStreamProtectionConfig,
-        interceptors::{BeforeTransmitInterceptorContextMut, BeforeTransmitInterceptorContextRef},
-        retry::RetryConfig,
-        timeout::TimeoutConfig,
+        interceptors::BeforeTransmitInterceptorContextRef, retry::RetryConfig, timeout::TimeoutConfig,
     },
     error::{BuildError, ConnectorError, ProvideErrorMetadata as _, SdkError},
     operation::send_email::SendEmailError,
@@ -25,11 +23,10 @@ use aws_sdk_sesv2::{
 };
 use aws_smithy_runtime_api::{box_error::BoxError, client::orchestrator::HttpResponse};
 
+use ikkai::aws::connections::{MAX_CONNECT_TIME, Unsigned, http_client};
+
 use super::{Mailer, MessageId, SendError, failure::Refusal};
-use crate::{
-    connections::{MAX_CONNECT_TIME, http_client},
-    message::Mail,
-};
+use crate::message::Mail;
 
 /// Name of the tag that carries the job id into SES's events (bounce, complaint, delivery).
 const JOB_TAG: &str = "ikkai-job";
@@ -188,28 +185,6 @@ impl Intercept for Transmission {
         _config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         self.0.store(true, Ordering::Release);
-        Ok(())
-    }
-}
-
-/// Takes the credentials out of a request.
-#[derive(Debug)]
-struct Unsigned;
-
-impl Intercept for Unsigned {
-    fn name(&self) -> &'static str {
-        "Unsigned"
-    }
-
-    fn modify_before_transmit(
-        &self,
-        context: &mut BeforeTransmitInterceptorContextMut<'_>,
-        _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        for header in ["authorization", "x-amz-security-token"] {
-            context.request_mut().headers_mut().remove(header);
-        }
         Ok(())
     }
 }

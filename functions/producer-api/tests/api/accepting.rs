@@ -174,10 +174,10 @@ async fn secrets_and_addresses_are_refused_wherever_they_stand() {
 }
 
 #[tokio::test]
-async fn data_is_taken_by_types_that_need_it_and_by_no_others() {
+async fn data_is_taken_by_types_that_read_it_and_by_no_others() {
     let bench = Bench::new();
     let cases = [
-        (json!({"type": "email.send", "payload": payload("m"), "data": {}}), 422, "data_not_taken"),
+        (json!({"type": "image.resize", "payload": payload("m"), "data": {}}), 422, "data_not_taken"),
         (json!({"type": "report.generate", "payload": payload("m")}), 422, "data_missing"),
         (json!({"type": "report.generate", "payload": payload("m"), "data": {"a": "x".repeat(4_096)}}), 413, "data_too_large"),
     ];
@@ -187,6 +187,22 @@ async fn data_is_taken_by_types_that_need_it_and_by_no_others() {
         assert_eq!(answer.pointers(), ["/data"]);
     }
     assert!(bench.store.calls().is_empty());
+}
+
+#[tokio::test]
+async fn a_mail_may_bring_variables_of_its_own_and_need_not() {
+    let variables = json!({"variables": {"total": "12.50 EUR"}});
+    for (data, kept) in [(Some(&variables), Some(variables.clone())), (None, None)] {
+        let bench = Bench::new();
+        let mut job = json!({"type": "email.send", "payload": payload("mail-1")});
+        if let Some(data) = data {
+            job["data"] = data.clone();
+        }
+        let answer = bench.post("mail-1", &job).await;
+        assert_eq!(answer.status, 202, "{}", answer.body);
+        assert_eq!(bench.record().data, kept);
+        assert!(!bench.queue.sent()[0].body.contains("variables"));
+    }
 }
 
 #[tokio::test]

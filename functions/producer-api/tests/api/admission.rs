@@ -1,5 +1,7 @@
 //! A queue that is too deep.
 
+use std::time::Duration;
+
 use ikkai::clock::Clock as _;
 use ikkai::idempotency::Status;
 use ikkai::queue::QueueDepth;
@@ -43,6 +45,7 @@ async fn replays_and_reads_are_exempt() {
     let first = bench.post("k", &email("m")).await;
     bench.queue.set_depth(QueueDepth { in_flight: 10, ..QueueDepth::default() });
     bench.advance(6);
+    assert_eq!(bench.post("k", &email("m")).await.status, 202, "the depth is read beside this one");
     assert_eq!(bench.post("other", &email("m")).await.status, 429);
     bench.change(|record| record.status = Status::Running);
     assert_eq!(bench.post("k", &email("m")).await.status, 202);
@@ -58,6 +61,8 @@ async fn a_failed_send_may_be_repeated_although_the_queue_is_deep() {
     assert_eq!(bench.post("k", &email("m")).await.status, 503);
     bench.queue.set_depth(QueueDepth { visible: 10, ..QueueDepth::default() });
     bench.advance(6);
+    assert_eq!(bench.post("warm", &email("m")).await.status, 202);
+    assert_eq!(bench.post("new", &email("m")).await.status, 429);
     assert_eq!(bench.post("k", &email("m")).await.status, 202);
 }
 
@@ -75,10 +80,23 @@ async fn in_a_batch_new_jobs_are_refused_and_known_ones_answered() {
     bench.change(|record| record.status = Status::Succeeded);
     bench.queue.set_depth(QueueDepth { visible: 11, ..QueueDepth::default() });
     bench.advance(6);
+    bench.post("k", &email("m")).await;
     let answer = bench.post_batch(&json!([keyed("k", "m"), keyed("new", "m")])).await;
     assert_eq!((answer.status, &answer.body["jobs"][0]["status"]), (207, &json!(202)));
     assert_eq!(
         (&answer.body["jobs"][1]["status"], &answer.body["jobs"][1]["problem"]["code"]),
         (&json!(429), &json!("queue_too_deep"))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_first_request_of_a_sandbox_waits_for_the_depth() {
+    let bench = Bench::with([("IKKAI_MAX_QUEUE_DEPTH", "10")]);
+    bench.post("first", &email("m")).await;
+    bench.advance(6);
+    bench.store.set_latency(Duration::from_millis(20));
+    bench.queue.set_depth_latency(Duration::from_millis(20));
+    let begun = tokio::time::Instant::now();
+    assert_eq!(bench.post("k", &email("m")).await.status, 202);
+    assert!(begun.elapsed() < Duration::from_millis(30), "the depth is read while the record is written");
 }

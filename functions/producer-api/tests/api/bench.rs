@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::clock::{Clock, EpochMillis, ManualClock};
 use ikkai::config::Reader;
 use ikkai::idempotency::{JobRecord, MemoryStore};
-use ikkai::job::{EmailSend, JobKind};
+use ikkai::job::{DataUse, EmailSend, JobKind};
 use ikkai::observability::Metrics;
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
 use ikkai::testing::{MemoryQueue, QueueCall, QueueFault, WatchedStore};
@@ -22,6 +22,7 @@ pub(crate) const EVERYBODY: &str = r#"[{"callers":["*"],"types":["*"],"accounts"
 
 /// An API with the queues `email` (of `email.send`) and `reports.fifo` (of `report.generate`, a type that needs data).
 pub(crate) struct Bench {
+    variables: Vec<(&'static str, String)>,
     pub(crate) api: Api,
     pub(crate) records: Arc<MemoryStore>,
     pub(crate) store: Arc<WatchedStore>,
@@ -72,22 +73,38 @@ impl Bench {
             ("IKKAI_CALLER_POLICY", EVERYBODY),
         ];
         let given = required.into_iter().filter(|(name, _)| !pairs.iter().any(|(other, _)| other == name)).chain(pairs);
-        let mut reader = Reader::from_pairs(given);
+        let variables: Vec<_> = given.map(|(name, value)| (name, value.to_owned())).collect();
+        let records = Arc::new(MemoryStore::new());
+        Self::over(variables, records, Arc::default(), Arc::default(), ManualClock::new(START))
+    }
+
+    /// The same function in another sandbox: what is stored, queued and timed is shared.
+    pub(crate) fn another_sandbox(&self) -> Self {
+        let queues = (self.queue.clone(), self.reports.clone());
+        Self::over(self.variables.clone(), self.records.clone(), queues.0, queues.1, self.clock.clone())
+    }
+
+    fn over(
+        variables: Vec<(&'static str, String)>,
+        records: Arc<MemoryStore>,
+        queue: Arc<MemoryQueue>,
+        reports: Arc<MemoryQueue>,
+        clock: ManualClock,
+    ) -> Self {
+        let mut reader = Reader::from_pairs(variables.clone());
         let settings = Settings::read(&mut reader);
         let settings = reader.finish(settings).expect("valid settings");
-
-        let records = Arc::new(MemoryStore::new());
         let store = Arc::new(WatchedStore::new(records.clone()));
-        let (queue, reports) = (Arc::new(MemoryQueue::new()), Arc::new(MemoryQueue::new()));
-        let clock = ManualClock::new(START);
         let metrics = Metrics::new("Ikkai", "producer-api");
-        let report = JobKind { job_type: "report.generate", needs_data: true, ..JobKind::of::<EmailSend>() };
+        let report = JobKind { job_type: "report.generate", data: DataUse::Required, ..JobKind::of::<EmailSend>() };
+        let picture = JobKind { job_type: "image.resize", data: DataUse::None, ..JobKind::of::<EmailSend>() };
         let catalog = Catalog::new([
             Served::new(JobKind::of::<EmailSend>(), QueueName::new("email"), queue.clone(), settings.max_queue_depth),
+            Served::new(picture, QueueName::new("pictures"), queue.clone(), settings.max_queue_depth),
             Served::new(report, QueueName::new("reports.fifo"), reports.clone(), settings.max_queue_depth),
         ]);
         let api = Api::new(settings, catalog, store.clone(), Arc::new(clock.clone()), metrics.clone());
-        Self { api, records, store, queue, reports, clock, metrics }
+        Self { variables, api, records, store, queue, reports, clock, metrics }
     }
 
     /// Sends an event.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ikkai::clock::EpochSeconds;
 use ikkai::idempotency::{ErrorClass, LastError, Status};
+use ikkai::testing::StoreCall;
 use serde_json::json;
 
-use crate::bench::{ANN, BOB, Bench, EVERYBODY, START, email, payload, post, request};
+use crate::bench::{ANN, BOB, Bench, EVERYBODY, Read, START, email, payload, post, request};
 
 #[tokio::test]
 async fn the_same_key_with_another_body_is_refused_and_the_first_body_still_replays() {
@@ -41,7 +42,7 @@ async fn other_data_and_another_account_are_another_body() {
     assert_eq!(bench.post("k", &job("a", "x")).await.status, 202);
     assert_eq!(bench.post("k", &job("a", "y")).await.code(), "idempotency_key_reused");
     assert_eq!(bench.post("k", &job("b", "x")).await.code(), "idempotency_key_reused");
-    assert_eq!(bench.post("k", &job("a", "x")).await.code(), "send_in_progress");
+    assert_eq!(bench.post("k", &job("a", "x")).await.header("idempotent-replayed"), Some("true"));
 }
 
 #[tokio::test]
@@ -81,28 +82,57 @@ async fn each_status_has_its_answer_and_none_of_them_sends() {
 }
 
 #[tokio::test]
-async fn while_the_job_is_being_sent_an_identical_request_is_told_to_wait() {
+async fn while_nobody_else_knows_of_the_send_an_identical_request_is_told_to_wait() {
     let bench = Bench::new();
     let first = bench.post("k", &email("m")).await;
     bench.advance(4);
-    let second = bench.post("k", &email("m")).await;
+    let second = bench.another_sandbox().post("k", &email("m")).await;
     assert_eq!((second.status, second.code(), second.header("retry-after")), (409, "send_in_progress", Some("1")));
     assert_eq!((second.job_id(), second.body["jobStatus"].as_str()), (first.job_id(), Some("accepted")));
     assert_eq!(bench.sent().len(), 1);
 }
 
 #[tokio::test]
-async fn an_accepted_job_is_sent_again_at_most_once_a_minute() {
+async fn a_retry_right_after_a_202_is_answered_by_the_sandbox_that_sent_the_job() {
+    let bench = Bench::new();
+    let first = bench.post("k", &email("m")).await;
+    bench.store.forget();
+    for _ in 0..6 {
+        let again = bench.post("k", &email("m")).await;
+        assert_eq!((again.status, again.job_id(), again.body["status"].as_str()), (202, first.job_id(), Some("accepted")));
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        bench.advance(9);
+    }
+    assert_eq!((bench.store.calls(), bench.sent().len()), (vec![StoreCall::Create; 6], 1), "one refused write each, and no send");
+    assert_eq!(bench.post("k", &email("n")).await.code(), "idempotency_key_reused");
+    bench.advance(7);
+    assert_eq!(bench.post("k", &email("m")).await.status, 202);
+    assert_eq!(bench.sent().len(), 2, "after a minute nobody is sure that the message is still there");
+}
+
+#[tokio::test]
+async fn what_this_sandbox_sent_says_nothing_about_a_record_that_was_made_anew() {
+    let bench = Bench::new();
+    bench.post("k", &email("m")).await;
+    bench.change(|record| record.accept_token = Some("of another acceptance".to_owned()));
+    assert_eq!(bench.post("k", &email("m")).await.code(), "send_in_progress");
+}
+
+#[tokio::test]
+async fn elsewhere_an_accepted_job_is_sent_again_after_the_lease_and_then_at_most_once_a_minute() {
     let bench = Bench::new();
     bench.post("k", &email("m")).await;
     bench.advance(6);
-    let resent = bench.post("k", &email("m")).await;
+    let other = bench.another_sandbox();
+    let resent = other.post("k", &email("m")).await;
     assert_eq!((resent.status, resent.body["status"].as_str()), (202, Some("accepted")));
     assert_eq!(resent.header("idempotent-replayed"), Some("true"));
     assert_eq!(bench.sent().len(), 2);
     for _ in 0..5 {
         bench.advance(10);
-        assert_eq!(bench.post("k", &email("m")).await.status, 202);
+        for sandbox in [&bench, &other, &bench.another_sandbox()] {
+            assert_eq!(sandbox.post("k", &email("m")).await.status, 202);
+        }
     }
     assert_eq!(bench.sent().len(), 2);
     bench.advance(11);
@@ -166,7 +196,7 @@ async fn clocks_that_differ_by_seconds_neither_block_a_key_nor_lose_a_job() {
     bench.clock.set(START - Duration::from_secs(5));
     assert_eq!(bench.post("k", &email("m")).await.status, 409, "a host that is behind waits");
     bench.clock.set(START + Duration::from_secs(6));
-    assert_eq!(bench.post("k", &email("m")).await.status, 202, "and gets through once the lease is over");
+    assert_eq!(bench.another_sandbox().post("k", &email("m")).await.status, 202, "and gets through once the lease is over");
     bench.change(|record| {
         record.status = Status::Succeeded;
         record.expires_at = Some((START + Duration::from_secs(8)).to_seconds_ceil());
@@ -179,13 +209,15 @@ async fn fifty_identical_requests_at_once_are_one_record_and_one_send() {
     let bench = Bench::with([("IKKAI_CALLER_POLICY", EVERYBODY)]);
     let event = post("k", &email("m"));
     let answers = futures::future::join_all((0..50).map(|_| bench.event(&event))).await;
-    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 1);
+    let is_first = |answer: &&Read| answer.status == 202 && answer.header("idempotent-replayed").is_none();
+    assert_eq!(answers.iter().filter(is_first).count(), 1);
     assert!(answers.iter().all(|answer| answer.status == 202 || answer.header("retry-after") == Some("1")));
     assert!(answers.iter().all(|answer| answer.job_id() == answers[0].job_id()));
     assert_eq!((bench.records.all().len(), bench.sent().len()), (1, 1));
 
     bench.advance(6);
-    let answers = futures::future::join_all((0..50).map(|_| bench.event(&event))).await;
+    let other = bench.another_sandbox();
+    let answers = futures::future::join_all((0..50).map(|_| other.event(&event))).await;
     assert!(answers.iter().all(|answer| [202, 409].contains(&answer.status)));
     assert_eq!(bench.sent().len(), 2, "one of them took the sending over");
 }

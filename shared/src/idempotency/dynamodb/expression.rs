@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::super::event::Claim;
+use super::super::event::{Claim, Takeover};
 use super::super::record::{JobRecord, Status};
 use super::super::store::Guard;
 use super::super::transition::NOT_DUE_TOLERANCE;
@@ -72,7 +72,7 @@ impl Update {
 /// ```text
 ///  no record ──────────────────────────────┐            (unless the type needs one)
 ///  accepted, same payload, attempts left ──┼─ claim ──▶ running, attempts + 1, my token, my lease
-///  retry_scheduled, due, same, left ───────┘
+///  retry_scheduled, due, same, left ───────┘            (each without a crash, unless it is its turn)
 ///  anything else: refused with ALL_OLD, and `transition` decides
 /// ```
 pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
@@ -119,12 +119,17 @@ pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
         "({status} = {accepted} OR ({status} = {waiting} AND (attribute_not_exists({retry_at}) OR {retry_at} <= {due}))) \
          AND {attempts} < {max} AND (attribute_not_exists({digest}) OR {digest} = :payload_digest)"
     );
+    if claim.takeover == Takeover::Postpone {
+        let crashes = update.name("crashes");
+        waits = format!("{waits} AND (attribute_not_exists({crashes}) OR {crashes} = {zero})");
+    }
     if let Some(start) = claim.rules.effect.window_start(now) {
         let (first, start) = (update.name("first_effect_at"), update.value("window_start", millis(start)));
         waits = format!("{waits} AND (attribute_not_exists({first}) OR {first} >= {start})");
     }
     update.condition = if claim.rules.needs_data {
-        waits
+        let payload = update.name("payload");
+        format!("attribute_exists({payload}) AND {waits}")
     } else {
         let key = update.name("job_id");
         format!("attribute_not_exists({key}) OR ({waits})")

@@ -139,6 +139,17 @@ where
         Some(code @ ("ResourceNotFoundException" | "ValidationException")) => {
             StoreError::Refused { operation, code: code.to_owned() }
         }
-        _ => StoreError::Unreachable { operation, source: Box::new(error) },
+        Some(code) => StoreError::Unreachable { operation, code: code.to_owned(), source: Box::new(error) },
+        None => StoreError::Unreachable { operation, code: what_happened(&error).to_owned(), source: Box::new(error) },
+    }
+}
+
+fn what_happened<E, R>(error: &SdkError<E, R>) -> &'static str {
+    match error {
+        SdkError::ConstructionFailure(_) => "the request could not be built, often for want of credentials",
+        SdkError::TimeoutError(_) => "timed out",
+        SdkError::DispatchFailure(_) => "no connection",
+        SdkError::ResponseError(_) => "no readable answer",
+        _ => "no error code",
     }
 }

@@ -94,9 +94,41 @@ fn null_is_not_the_same_as_left_out() {
 
 #[test]
 fn an_unknown_member_is_refused_with_the_nearest_name() {
-    assert_refused(&with("idempotency_key", json!("x")), "unknown_member", "/idempotency_key");
-    assert_eq!(refused(&with("bussinessId", json!("x"))).to_string(), "/bussinessId: unknown member: did you mean `businessId`?");
-    assert_eq!(refused(&with("Message", json!("x"))).to_string(), "/Message: unknown member");
+    assert_refused(&with("idempotency_key", json!("x")), "unknown_member", "/(unknown member)");
+    let near = refused(&with("bussinessId", json!("x")));
+    assert_eq!(near.to_string(), "/(unknown member): unknown member: did you mean `businessId`?");
+    assert_eq!(refused(&with("Message", json!("x"))).to_string(), "/(unknown member): unknown member");
+}
+
+#[test]
+fn no_error_of_a_body_repeats_a_member_name_of_the_senders() {
+    let payload = |member: &str| body().to_string().replace("\"user-42\"}", &format!("\"user-42\",{member}}}"));
+    for (body, shown) in [
+        (payload(r#""Jane Doe":1"#), "/payload/(unknown member): "),
+        (payload(r#""Jane_Doe":1"#), "/payload/(unknown member): "),
+        (payload(r#""Jane~/Doe":1"#), "/payload/(unknown member): "),
+        (payload(r#""x":{"Jane":1,"Jane":2}"#), "/payload/(unknown member)/(unknown member): "),
+        (payload(r#""x":[{"Jane":0.5}]"#), "/payload/(unknown member)/0/(unknown member): "),
+        (payload(r#""x":[[],[0,"Jane\u0000"]]"#), "/payload/(unknown member)/1/1: "),
+        (payload(r#""436641234567":0.5"#), "/payload/(unknown member): "),
+        (with("Jane Doe", json!(1)), "/(unknown member): "),
+        (body().to_string().replace("\"user-42\"}", "{\"Jane\":1}}"), "/payload/userId: "),
+        (body().to_string().replace("\"user-42\"}", "{\"Jane\":0.5}}"), "/payload/userId/(unknown member): "),
+    ] {
+        let error = refused(&body);
+        let fields = error.fields();
+        assert!(error.to_string().contains(shown), "{error}");
+        let written = format!("{error} {error:?} {fields:?}");
+        assert!(!written.contains("Jane") && !written.contains("Doe") && !written.contains("43664"), "{written}");
+    }
+}
+
+#[test]
+fn a_producer_that_checks_an_envelope_tells_its_caller_the_member_as_it_was_sent() {
+    let mut envelope = job(&body().to_string());
+    envelope.payload["Jane Doe"] = json!(1);
+    let error = envelope.check(kind()).unwrap_err();
+    assert_eq!(error.fields()[0].pointer, "/payload/Jane Doe");
 }
 
 #[test]
@@ -206,8 +238,11 @@ fn all_errors_of_the_payload_are_listed_with_pointers_into_the_body() {
     let error = refused(&with("payload", json!({"deliveryId": 7, "templateId": "welcome", "user_id": "user-42"})));
     assert_eq!(error.code(), "payload_invalid");
     let fields: Vec<_> = error.fields().into_iter().map(|field| (field.pointer, field.code)).collect();
-    let expected =
-        [("/payload/userId", "missing_member"), ("/payload/deliveryId", "wrong_type"), ("/payload/user_id", "unknown_member")];
+    let expected = [
+        ("/payload/userId", "missing_member"),
+        ("/payload/deliveryId", "wrong_type"),
+        ("/payload/(unknown member)", "unknown_member"),
+    ];
     assert_eq!(fields, expected.map(|(pointer, code)| (pointer.to_owned(), code)));
     assert!(!error.to_string().contains("user-42"));
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reference_id::ReferenceId;
-use crate::job::payload::JobPayload;
+use crate::job::payload::{DataUse, JobPayload};
 
 /// Sends one mail, made from a template, to one user. The address is looked up by the consumer and never enters the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,4 +21,6 @@ pub struct EmailSend {
 impl JobPayload for EmailSend {
     const TYPE: &'static str = "email.send";
     const SCHEMA_VERSION: u32 = 1;
+    /// `variables` of the template that belong to this mail alone.
+    const DATA: DataUse = DataUse::Optional;
 }

@@ -143,7 +143,8 @@ impl Check {
         let mut check = Self { errors: Vec::new(), wrappings: self.wrappings + 1 };
         check.value(&inner, "");
         for error in check.errors {
-            let message = format!("the JSON in this string, at {}: {}", error.pointer, error.message);
+            // Without the place inside: messages are logged, and these names are all the sender's.
+            let message = format!("the JSON in this string: {}", error.message);
             self.report(Some(Finding { code: error.code, message }), at);
         }
     }

@@ -107,7 +107,9 @@ fn json_in_a_string_is_looked_into() {
     assert_refused(&json!({"extra": "{\"user\":{\"password\":\"x\"}}"}), "/payload/extra", "secret_name");
     assert_refused(&json!({"extra": " [\"{\\\"cvv\\\":1}\"]"}), "/payload/extra", "secret_name");
     let message = &check(&json!({"extra": "{\"user\":{\"password\":\"x\"}}"}), "")[0].message;
-    assert!(message.starts_with("the JSON in this string, at /user/password: "), "{message}");
+    assert!(message.starts_with("the JSON in this string: by its name the member holds a secret"), "{message}");
+    let message = &check(&json!({"extra": "{\"Jane\":{\"Doe\":\"ada@example.com\"}}"}), "")[0].message;
+    assert!(!message.contains("Jane") && !message.contains("Doe"), "{message}");
     assert_eq!(codes(&json!({"filter": "{\"status\":[\"open\"]}", "odd": "{not json", "list": "[]"})), []);
 }
 

@@ -1,4 +1,4 @@
-//! HTTP clients for the function's AWS clients: who shares connections, and how long an idle one is trusted.
+//! HTTP clients for a function's AWS clients: who shares connections, and how long an idle one is trusted.
 //!
 //! An AWS client brings a pool of connections of its own unless its configuration names an HTTP client, and
 //! `SdkConfig::http_client` is empty unless somebody sets it. So two clients of one service open two sets of connections, and
@@ -11,10 +11,15 @@ use aws_smithy_http_client::{
     proxy::ProxyConfig,
     tls::{Provider, rustls_provider::CryptoMode},
 };
+use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::interceptors::Intercept;
+use aws_smithy_runtime_api::client::interceptors::context::BeforeTransmitInterceptorContextMut;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::config_bag::ConfigBag;
 
 /// A connection that is not up after this will hardly come up later. The SDK's own default.
-pub(crate) const MAX_CONNECT_TIME: Duration = Duration::from_millis(3100);
+pub const MAX_CONNECT_TIME: Duration = Duration::from_millis(3100);
 
 /// How long hyper keeps an idle connection when nothing else is said. Good for calls that the SDK repeats by itself.
 const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(90);
@@ -25,9 +30,33 @@ pub fn shared() -> SharedHttpClient {
     http_client(MAX_CONNECT_TIME, DEFAULT_IDLE_TIME)
 }
 
+/// Takes the signature off a request. The service refuses such a call at the door, so it needs no permission, leaves no denied call in the
+/// account's trail and uses no quota; the connection it opened stays.
+#[derive(Debug)]
+pub struct Unsigned;
+
+impl Intercept for Unsigned {
+    fn name(&self) -> &'static str {
+        "Unsigned"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        for header in ["authorization", "x-amz-security-token"] {
+            context.request_mut().headers_mut().remove(header);
+        }
+        Ok(())
+    }
+}
+
 /// An HTTP client with the SDK's own TLS and proxy settings and one pool of connections, whatever the timeouts of the AWS clients
 /// that use it.
-pub(crate) fn http_client(connect_timeout: Duration, idle_timeout: Duration) -> SharedHttpClient {
+#[must_use]
+pub fn http_client(connect_timeout: Duration, idle_timeout: Duration) -> SharedHttpClient {
     let connector = Connector::builder()
         .connector_settings(HttpConnectorSettings::builder().connect_timeout(connect_timeout).build())
         .pool_idle_timeout(idle_timeout)

@@ -1,0 +1,148 @@
+//! How a run ends: classified, written down, and told to the circuit.
+
+use std::time::Duration;
+
+use super::super::failure::{Done, Failure, FailureKind};
+use super::super::handler::Handler;
+use super::super::outcome::Outcome;
+use super::{RecordRun, Started};
+use crate::idempotency::{Certainty, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
+
+impl<H: Handler> RecordRun<'_, H> {
+    /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
+    pub(super) async fn settle(&mut self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
+        if let Some(heartbeat) = self.heartbeat {
+            heartbeat.release(&started.claimed).await;
+        }
+        match answer {
+            Ok(done) => self.complete(started, done).await,
+            Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
+            Err(failure) => self.fail(started, failure).await,
+        }
+    }
+
+    /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
+    /// a crash. Where the lease is lost as well, the write is refused.
+    async fn give_back(&self, started: &Started) -> Outcome {
+        let begun = started.claimed.effect_begun();
+        let event = Event::Fail(Failing {
+            token: started.claimed.token().to_owned(),
+            ending: Ending::Defer(self.core.clock.now()),
+            certainty: if begun { Certainty::Unstated } else { Certainty::NotDone },
+            max_attempts: self.core.settings.max_attempts,
+            effect: self.core.handler.effect_policy(),
+            first_effect_noted_by_claim: started.noted_first_effect,
+            error: LastError::new(ErrorClass::Transient, "lease_lost", "the message came out again while the handler ran"),
+        });
+        match self.in_time(started.claimed.apply(&event)).await {
+            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
+            _ => Outcome::LeaseLost,
+        }
+    }
+
+    async fn complete(&mut self, started: &Started, done: Done) -> Outcome {
+        self.core.circuit.succeeded();
+        self.passed = None;
+        let done = done.fitting();
+        let event = Event::Complete {
+            token: started.claimed.token().to_owned(),
+            result: done.result,
+            provider_ref: done.provider_ref,
+            keep_for: self.core.settings.record_retention,
+        };
+        match self.write(started, &event).await {
+            Ok(Verdict::Done(Status::Succeeded)) => Outcome::Succeeded,
+            Ok(_) => Outcome::LeaseLost,
+            Err(error) => self.unsettled(started, &error),
+        }
+    }
+
+    async fn fail(&mut self, started: &Started, failure: Failure) -> Outcome {
+        let (ending, delay) = self.classify(started, &failure);
+        let class = match (failure.kind, failure.certainty) {
+            (_, Certainty::MayBeDone) => ErrorClass::Ambiguous,
+            (FailureKind::Permanent, _) => ErrorClass::Permanent,
+            (FailureKind::Defer(_), _) => ErrorClass::Deferred,
+            _ => ErrorClass::Transient,
+        };
+        let mut error = LastError::new(class, failure.code, failure.message);
+        if self.is_last_chance() && ending != Ending::Die {
+            error = LastError::new(
+                ErrorClass::Exhausted,
+                "receives_exhausted",
+                format!("the queue's receives are used up; the last failure was {}", error.code),
+            );
+        }
+        let event = Event::Fail(Failing {
+            token: started.claimed.token().to_owned(),
+            ending: if self.is_last_chance() { Ending::Die } else { ending },
+            certainty: failure.certainty,
+            max_attempts: self.core.settings.max_attempts,
+            effect: self.core.handler.effect_policy(),
+            first_effect_noted_by_claim: started.noted_first_effect,
+            error: error.clone(),
+        });
+        let outcome = match self.write(started, &event).await {
+            Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
+                FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
+                FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                _ => Outcome::Retried(delay, error),
+            },
+            Ok(Verdict::Dead(error)) => Outcome::Died(error),
+            Ok(Verdict::InDoubt(error)) => Outcome::InDoubt(error),
+            Ok(_) => Outcome::LeaseLost,
+            Err(problem) => self.unsettled(started, &problem),
+        };
+        if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
+            self.core.circuit.failed(tokio::time::Instant::now());
+            self.passed = None;
+        }
+        outcome
+    }
+
+    /// How a failure shall end, and when its message comes back.
+    fn classify(&self, started: &Started, failure: &Failure) -> (Ending, Duration) {
+        let settings = &self.core.settings;
+        let delay = match failure.kind {
+            FailureKind::Retry(after) => {
+                after.unwrap_or_else(|| settings.backoff.delay(started.record.attempts, fastrand::f64()))
+            }
+            FailureKind::Defer(after) => after.unwrap_or(settings.defer),
+            FailureKind::Release(after) => after,
+            FailureKind::NoTime => settings.backoff.delay(self.received.receive_count, fastrand::f64()),
+            FailureKind::Permanent | FailureKind::LeaseLost => Duration::ZERO,
+        };
+        let due = self.core.clock.now() + delay;
+        let ending = match failure.kind {
+            FailureKind::Permanent => Ending::Die,
+            FailureKind::Defer(_) | FailureKind::Release(_) | FailureKind::NoTime => Ending::Defer(due),
+            FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
+        };
+        (ending, delay)
+    }
+
+    /// Settling is worth some patience: without it a job that is done looks abandoned.
+    async fn write(&self, started: &Started, event: &Event) -> Result<Verdict, StoreError> {
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match self.in_time(started.claimed.apply(event)).await {
+                Err(StoreError::Throttled { .. } | StoreError::Unreachable { .. })
+                    if self.core.clock.now() + pause < self.budget.settling_end && pause < Duration::from_secs(1) =>
+                {
+                    tokio::time::sleep(pause).await;
+                    pause *= 3;
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    /// The run is over and cannot be written down: the message comes back when the lease is over, and the record decides then.
+    fn unsettled(&self, started: &Started, error: &StoreError) -> Outcome {
+        let lease_left = started.claimed.lease_until().since(self.core.clock.now());
+        Outcome::Unrecorded(
+            lease_left + Duration::from_secs(1),
+            LastError::new(ErrorClass::Transient, error.code(), error.to_string()),
+        )
+    }
+}

@@ -1,0 +1,19 @@
+//! The consumer core as a black box: batches go in, and what the table, the queue, the logs and the metrics saw is compared with the
+//! contract. Each file is one topic; each test is a script of events under a clock that only the test moves.
+
+mod bodies;
+mod calls;
+mod effects;
+mod fifo;
+mod laws;
+mod leases;
+mod limits;
+mod lost_answers;
+mod outcomes;
+mod privacy;
+mod put_back;
+mod renewal;
+mod row;
+mod script;
+mod transitions;
+mod visibility;
