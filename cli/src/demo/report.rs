@@ -1,6 +1,7 @@
 //! The results: what is printed, and what the JSON file holds.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ikkai::idempotency::Status;
@@ -39,6 +40,9 @@ pub(super) struct Report {
     pub(super) checks: Findings,
     /// Whether every promise was kept.
     pub(super) ok: bool,
+    /// The engine's log, for who wants to know why a promise was not kept.
+    #[serde(skip)]
+    pub(super) log: PathBuf,
     /// Why there are no results, if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,

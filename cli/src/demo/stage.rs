@@ -74,7 +74,12 @@ pub(super) struct Stacks {
 impl Stacks {
     /// Deploys what is missing beside the environment's first stack.
     pub(super) async fn deploy(aws: &LocalAws) -> Result<Self, Failure> {
-        let killed = scaled_and(&[("EmailFunctionTimeoutSeconds", "3"), ("EmailBatchSize", "1")]);
+        let killed = scaled_and(&[
+            ("EmailFunctionTimeoutSeconds", "3"),
+            // Of a function's time, a call to the provider may take a part only.
+            ("EmailProviderTimeoutMs", "1500"),
+            ("EmailBatchSize", "1"),
+        ]);
         let chunk = LEASE_CHUNK.as_secs().to_string();
         let long = scaled_and(&[
             ("EmailFunctionTimeoutSeconds", "15"),

@@ -26,6 +26,7 @@ pub(super) fn print(screen: &Screen, report: &Report, width: Option<u16>) {
             let promise = format!("{job}: {}", finding.promise);
             screen.line(format!("  {} {promise}; found {}", screen.paint(Tone::Bad, "✗"), finding.found));
         }
+        screen.line(format!("what the functions said is in {}", report.log.display()));
     }
 }
 
