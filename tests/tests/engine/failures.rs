@@ -156,7 +156,8 @@ fn a_newer_schema_version_waits_without_an_attempt_and_then_says_why_it_died() {
     });
 }
 
-const FAST: [(&str, &str); 3] = [("EmailFunctionTimeoutSeconds", "3"), ("EmailProviderTimeoutMs", "1500"), ("EmailBatchSize", "1")];
+const FAST: [(&str, &str); 3] =
+    [("EmailFunctionTimeoutSeconds", "3"), ("EmailProviderTimeoutMs", "1500"), ("EmailBatchSize", "1")];
 
 #[test]
 fn a_worker_killed_before_its_effect_leaves_a_job_that_runs_again() {
