@@ -61,8 +61,9 @@ impl<H: Handler> Core<H> {
         let calls = changes.chunks(MAX_ENTRIES).map(|batch| async move {
             match tokio::time::timeout(patience, change_each(self.queue.as_ref(), batch)).await {
                 Ok(Ok(verdicts)) => {
-                    for error in verdicts.into_iter().filter_map(Result::err) {
-                        tracing::warn!(error = %error, "visibility call failed");
+                    let errors: Vec<_> = verdicts.into_iter().filter_map(Result::err).collect();
+                    if let Some(first) = errors.first() {
+                        tracing::warn!(messages = errors.len(), error = %first, "visibility call failed");
                     }
                 }
                 Ok(Err(error)) => tracing::warn!(error = %error, "visibility call failed"),
