@@ -9,7 +9,8 @@ pub(crate) fn first_not_carried(text: &str) -> Option<char> {
     text.chars().find(|&character| !is_carried(character))
 }
 
-fn is_carried(character: char) -> bool {
+/// Whether SQS carries a character.
+pub(crate) fn is_carried(character: char) -> bool {
     matches!(character, '\u{9}' | '\u{a}' | '\u{d}' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}')
 }
 

@@ -33,6 +33,7 @@ pub mod strict_json;
 mod vectors;
 
 pub use canonical::{canonical, payload_digest};
+pub(crate) use characters::is_carried;
 pub use envelope::{Envelope, Header, MAX_BUSINESS_ID_CHARS, Parsed};
 pub use envelope_error::EnvelopeError;
 pub use field_error::FieldError;

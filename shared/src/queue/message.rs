@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::job::is_carried;
+
 /// Most bytes of body and attributes together, for one message and for the sum of a batch
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub const MAX_MESSAGE_BYTES: usize = 1_048_576;
@@ -108,13 +110,6 @@ impl OutgoingMessage {
             None => Ok(()),
         }
     }
-}
-
-/// Whether SQS carries a character
-/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>).
-#[must_use]
-pub fn is_carried(character: char) -> bool {
-    matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
 }
 
 /// Why SQS would refuse a message.

@@ -9,7 +9,6 @@ mod visibility;
 
 pub use message::{
     AttributeData, AttributeValue, MAX_ATTRIBUTES, MAX_MESSAGE_BYTES, MessageAttributes, MessageError, OutgoingMessage,
-    is_carried,
 };
 pub use queue_api::{Queue, QueueDepth, QueueError, QueueName, VisibilityChange};
 pub use renewal::copy_of;
