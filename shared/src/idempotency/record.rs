@@ -26,6 +26,8 @@ pub struct JobRecord {
     pub business_id: Option<String>,
     /// The account the job belongs to, where the caller named one.
     pub account_id: Option<String>,
+    /// Whom to tell when the job has ended. Kept out of the queue.
+    pub callback_url: Option<String>,
     /// Reference ids and parameters, as they travel in the queue.
     pub payload: Option<Value>,
     /// Private inputs that never enter the queue. Removed on success and on cancellation.
@@ -88,6 +90,7 @@ impl JobRecord {
             idempotency_key: None,
             business_id: None,
             account_id: None,
+            callback_url: None,
             payload: None,
             data: None,
             fingerprint: None,

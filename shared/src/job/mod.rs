@@ -43,6 +43,9 @@ pub use idempotency_key::{IdempotencyKey, IdempotencyKeyError, MAX_IDEMPOTENCY_K
 pub use job::Job;
 pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
 pub use payload::{DataUse, JobPayload};
-pub use payloads::{EmailSend, MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError};
+pub use payloads::{
+    BillingCharge, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError,
+    ReportGenerate, WebhookDeliver,
+};
 pub use registry::{JobKind, decode, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};

@@ -9,10 +9,16 @@ use super::job_type::JobType;
 use super::payload::{DataUse, JobPayload};
 use super::payload_decode;
 use super::payload_shape;
-use super::payloads::EmailSend;
+use super::payloads::{BillingCharge, EmailSend, ImageResize, ReportGenerate, WebhookDeliver};
 
 /// All job types of this program. A new one is added here and nowhere else.
-static REGISTRY: [JobKind; 1] = [JobKind::of::<EmailSend>()];
+static REGISTRY: [JobKind; 5] = [
+    JobKind::of::<EmailSend>(),
+    JobKind::of::<ImageResize>(),
+    JobKind::of::<BillingCharge>(),
+    JobKind::of::<ReportGenerate>(),
+    JobKind::of::<WebhookDeliver>(),
+];
 
 /// A job type with what has to be known to accept its jobs without knowing its payload type.
 #[derive(Debug, Clone, Copy)]

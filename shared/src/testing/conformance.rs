@@ -103,6 +103,7 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
     let full = JobRecord {
         business_id: Some("order-1001".into()),
         account_id: Some("account-7".into()),
+        callback_url: Some("https://shop.example/ikkai".into()),
         data: Some(json!({"note": "łódź ☕", "nested": [1, {"a": null}]})),
         fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None)),
         generation: 2,

@@ -31,6 +31,7 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("idempotency_key", record.idempotency_key.as_deref().map(text));
     set("business_id", record.business_id.as_deref().map(text));
     set("account_id", record.account_id.as_deref().map(text));
+    set("callback_url", record.callback_url.as_deref().map(text));
     set("payload", record.payload.as_ref().map(json));
     set("data", record.data.as_ref().map(json));
     set("fingerprint", record.fingerprint.as_ref().map(|digest| text(digest.as_str())));
@@ -61,6 +62,7 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         idempotency_key: read.owned("idempotency_key")?,
         business_id: read.owned("business_id")?,
         account_id: read.owned("account_id")?,
+        callback_url: read.owned("callback_url")?,
         payload: read.json("payload")?,
         data: read.json("data")?,
         fingerprint: read.owned("fingerprint")?.map(Fingerprint::parse),

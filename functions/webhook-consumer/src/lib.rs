@@ -1,0 +1,1 @@
+//! Ikkai's webhook consumer: tells a caller's URL, signed, what became of a job.
