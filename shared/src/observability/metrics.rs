@@ -40,6 +40,10 @@ pub enum Metric {
     AttemptsUsed,
     /// Requests refused because the queue is too deep.
     AdmissionRejected,
+    /// Contacts that get no more mail because of a bounce or a complaint.
+    ContactsSuppressed,
+    /// Reports about mails that suppressed nobody: deliveries, bounces for now, other systems' mail.
+    FeedbackIgnored,
 }
 
 /// How the values of a metric combine.
@@ -53,7 +57,7 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
@@ -67,6 +71,8 @@ impl Metric {
         Self::JobLatency,
         Self::AttemptsUsed,
         Self::AdmissionRejected,
+        Self::ContactsSuppressed,
+        Self::FeedbackIgnored,
     ];
 
     /// The name in CloudWatch.
@@ -86,6 +92,8 @@ impl Metric {
             Self::JobLatency => "JobLatency",
             Self::AttemptsUsed => "AttemptsUsed",
             Self::AdmissionRejected => "AdmissionRejected",
+            Self::ContactsSuppressed => "ContactsSuppressed",
+            Self::FeedbackIgnored => "FeedbackIgnored",
         }
     }
 
