@@ -15,6 +15,8 @@ pub enum Outcome {
     Cancelled,
     /// Failed; comes back after this time.
     Retried(Duration, LastError),
+    /// The same, but it was a target of this job alone that failed: no sign that others would fail too.
+    RetriedForTarget(Duration, LastError),
     /// Came too early for its provider; comes back after this time with its attempt given back.
     Deferred(Duration, LastError),
     /// The circuit to the provider is open; the job was not touched.
@@ -58,6 +60,7 @@ impl Outcome {
         match self {
             Self::Succeeded | Self::Duplicate | Self::Cancelled => Disposition::Acknowledge,
             Self::Retried(after, _)
+            | Self::RetriedForTarget(after, _)
             | Self::Deferred(after, _)
             | Self::CircuitOpen(after)
             | Self::Waits(after)
@@ -76,7 +79,7 @@ impl Outcome {
             Self::Succeeded => "succeeded",
             Self::Duplicate => "duplicate",
             Self::Cancelled => "cancelled",
-            Self::Retried(..) => "retried",
+            Self::Retried(..) | Self::RetriedForTarget(..) => "retried",
             Self::Deferred(..) => "deferred",
             Self::CircuitOpen(_) => "circuit_open",
             Self::Waits(_) => "waits",
@@ -96,6 +99,7 @@ impl Outcome {
     pub const fn error(&self) -> Option<&LastError> {
         match self {
             Self::Retried(_, error)
+            | Self::RetriedForTarget(_, error)
             | Self::Deferred(_, error)
             | Self::Died(error)
             | Self::InDoubt(error)

@@ -26,7 +26,7 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>
     let metric = match outcome {
         Outcome::Succeeded => Some(Metric::JobsSucceeded),
         Outcome::Duplicate | Outcome::Cancelled => Some(Metric::JobsDuplicate),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => Some(Metric::JobsDeferred),
         Outcome::Died(_) => Some(Metric::JobsDead),
         Outcome::InDoubt(_) => Some(Metric::JobsInDoubt),
@@ -91,7 +91,7 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, 
     match outcome {
         Outcome::Succeeded => line!(info, "job succeeded"),
         Outcome::Duplicate | Outcome::Cancelled => line!(info, "job duplicate"),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => line!(info, "job deferred"),
         Outcome::Waits(_) | Outcome::NotStarted => line!(info, "job not started"),
         Outcome::Died(_) | Outcome::EndedBefore(_) => line!(error, "job dead"),

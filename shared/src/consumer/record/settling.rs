@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::failure::{Done, Failure, FailureKind};
+use super::super::failure::{Done, Failure, FailureKind, Scope};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
 use super::{RecordRun, Started};
@@ -86,6 +86,7 @@ impl<H: Handler> RecordRun<'_, H> {
             Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
                 FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
                 FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                _ if failure.scope == Scope::OneTarget => Outcome::RetriedForTarget(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
             Ok(Verdict::Dead(error)) => Outcome::Died(error),
@@ -93,7 +94,7 @@ impl<H: Handler> RecordRun<'_, H> {
             Ok(_) => Outcome::LeaseLost,
             Err(problem) => self.unsettled(started, &problem),
         };
-        if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
+        if failure.scope == Scope::Provider && matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
             self.core.circuit.failed(tokio::time::Instant::now());
             self.passed = None;
         }

@@ -21,4 +21,8 @@ pub struct ReportGenerate {
 impl JobPayload for ReportGenerate {
     const TYPE: &'static str = "report.generate";
     const SCHEMA_VERSION: u32 = 1;
+
+    fn account_id(&self) -> Option<&str> {
+        Some(self.account_id.as_str())
+    }
 }
