@@ -139,3 +139,56 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use ikkai::callback::MAX_CALLBACK_URL_BYTES;
+    use proptest::prelude::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::resolver::SystemLookup;
+
+    async fn called_over_tls(address: SocketAddr) -> DeliveryError {
+        let courier = Courier::new(Arc::new(SystemLookup), Reach::Loopback, Duration::from_secs(5)).unwrap();
+        let request = Request::post(format!("https://localhost:{}/", address.port())).body(Full::default()).unwrap();
+        DeliveryError::of_call(&courier.client.request(request).await.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn who_speaks_no_tls_gets_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut hello = [0; 1];
+            connection.read_exact(&mut hello).await.unwrap();
+            connection.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            hello
+        });
+        assert_eq!(called_over_tls(address).await, DeliveryError::Tls);
+        assert_eq!(server.await.unwrap(), [0x16], "the first byte was a handshake's");
+    }
+
+    #[tokio::test]
+    async fn who_does_not_listen_is_unreachable() {
+        let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        assert_eq!(called_over_tls(address).await, DeliveryError::Unreachable);
+    }
+
+    proptest! {
+        /// Two grammars, one meaning: what was taken as a callback URL can be asked for, at the host that was checked.
+        #[test]
+        fn every_callback_url_is_one_for_the_client_too(path in r"[/?][ -~]{0,40}") {
+            if let Ok(url) = CallbackUrl::parse(&format!("https://shop.example{path}"), Reach::Public) {
+                prop_assert!(url.as_str().len() <= MAX_CALLBACK_URL_BYTES);
+                let uri: http::Uri = url.as_str().parse().expect("a URI");
+                prop_assert_eq!((uri.host(), uri.port(), uri.scheme_str()), (Some("shop.example"), None, Some("https")));
+                prop_assert_eq!(uri.to_string(), url.as_str());
+            }
+        }
+    }
+}
