@@ -69,6 +69,8 @@ pub struct Failure {
     pub message: String,
     /// What is known about the effect.
     pub(crate) certainty: Certainty,
+    /// Whether other jobs would meet the same.
+    pub(crate) opens_circuit: bool,
 }
 
 /// What shall happen to a job that failed.
@@ -93,7 +95,7 @@ pub enum FailureKind {
 
 impl Failure {
     fn new(kind: FailureKind, code: impl Into<String>, message: impl Into<String>, certainty: Certainty) -> Self {
-        Self { kind, code: code.into(), message: message.into(), certainty }
+        Self { kind, code: code.into(), message: message.into(), certainty, opens_circuit: false }
     }
 
     /// May go away by itself: try again after a backoff. The last attempt of such a failure is final.
@@ -147,6 +149,22 @@ impl Failure {
     #[must_use]
     pub fn surely_not_done(mut self) -> Self {
         self.certainty = Certainty::NotDone;
+        self
+    }
+
+    /// The effect may have happened, in this run or in an earlier one: where the job ends here, it is in doubt and not dead, and until
+    /// then it cannot be cancelled.
+    #[must_use]
+    pub fn possibly_done(mut self) -> Self {
+        self.certainty = Certainty::MayBeDone;
+        self
+    }
+
+    /// Every other job would fail in the same way, as without a valid key for the provider: the circuit opens at once. For
+    /// failures that come back; a job that ends says nothing about the others.
+    #[must_use]
+    pub fn opening_circuit(mut self) -> Self {
+        self.opens_circuit = true;
         self
     }
 

@@ -5,6 +5,7 @@ mod admission;
 mod batches;
 mod bench;
 mod callers;
+mod charges;
 mod costs;
 mod doors;
 mod limits;

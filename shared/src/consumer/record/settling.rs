@@ -94,7 +94,11 @@ impl<H: Handler> RecordRun<'_, H> {
             Err(problem) => self.unsettled(started, &problem),
         };
         if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
-            self.core.circuit.failed(tokio::time::Instant::now());
+            let now = tokio::time::Instant::now();
+            match failure.opens_circuit {
+                true => self.core.circuit.open(now),
+                false => self.core.circuit.failed(now),
+            }
             self.passed = None;
         }
         outcome
