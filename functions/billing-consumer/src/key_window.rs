@@ -99,6 +99,8 @@ impl ProviderKey {
 
 #[cfg(test)]
 mod tests {
+    use ikkai::job::{IdempotencyKey, JobType};
+
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -129,9 +131,13 @@ mod tests {
 
     #[test]
     fn keys_of_different_windows_differ_and_fit_the_providers_limit() {
-        let job_id = JobId::parse_stored("billing.charge-abc").unwrap();
-        assert_eq!(ProviderKey::first(&job_id).as_str(), "billing.charge-abc");
-        assert_eq!(ProviderKey::later(&job_id, 2).as_str(), "billing.charge-abc:r2");
+        let (job_type, key) = (JobType::parse("billing.charge").unwrap(), IdempotencyKey::parse("k").unwrap());
+        let job_id = JobId::derive("caller", &job_type, &key);
+        let keys = [ProviderKey::first(&job_id), ProviderKey::later(&job_id, 1), ProviderKey::later(&job_id, u64::MAX)];
+        assert_eq!(keys[0].as_str(), job_id.as_str());
+        assert_eq!(keys[1].as_str(), format!("{}:r1", job_id.as_str()));
+        // <https://docs.stripe.com/api/idempotent_requests>
+        assert!(keys[2].as_str().len() <= 255);
     }
 
     #[test]

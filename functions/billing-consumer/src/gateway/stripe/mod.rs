@@ -184,7 +184,7 @@ impl From<CallError> for GatewayError {
 
 #[cfg(test)]
 mod tests {
-    use ikkai::job::{Amount, Currency, JobId, Money};
+    use ikkai::job::{Amount, Currency, IdempotencyKey, JobId, JobType, Money};
 
     use super::*;
     use crate::key_window::ProviderKey;
@@ -192,13 +192,16 @@ mod tests {
     #[test]
     fn the_parameters_are_byte_equal_for_equal_charges_and_carry_no_attempt() {
         let money = Money::new(&Amount::parse("19.99").unwrap(), Currency::parse("EUR").unwrap()).unwrap();
-        let job_id = JobId::parse_stored("billing.charge-abc").unwrap();
+        let job_id = JobId::derive("caller", &JobType::parse("billing.charge").unwrap(), &IdempotencyKey::parse("k").unwrap());
         let id = |text| ReferenceId::parse(text).unwrap();
         let order = ChargeOrder { job_id: job_id.clone(), invoice_id: id("inv/1"), customer_id: id("cus_1"), money };
         let (method, key) = (PaymentMethodId("pm_1".to_owned()), ProviderKey::first(&job_id));
         let request = ChargeRequest { order: &order, method: &method, key: &key };
-        let expected = "amount=1999&confirm=true&currency=eur&customer=cus_1&metadata%5Bikkai_job_id%5D=billing.charge-abc\
-                        &metadata%5Binvoice_id%5D=inv%2F1&off_session=true&payment_method=pm_1";
+        let expected = format!(
+            "amount=1999&confirm=true&currency=eur&customer=cus_1&metadata%5Bikkai_job_id%5D={}\
+             &metadata%5Binvoice_id%5D=inv%2F1&off_session=true&payment_method=pm_1",
+            job_id.as_str()
+        );
         assert_eq!(form(&request, 1_999), expected);
         let later = ProviderKey::later(&job_id, 3);
         assert_eq!(form(&ChargeRequest { key: &later, ..request }, 1_999), expected);
