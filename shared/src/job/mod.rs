@@ -44,8 +44,9 @@ pub use job::Job;
 pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
 pub use payload::{DataUse, JobPayload};
 pub use payloads::{
-    BillingCharge, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_PERIOD_DAYS, MAX_REFERENCE_ID_CHARS, Period, PeriodError,
-    ReferenceId, ReferenceIdError, ReportGenerate, WebhookDeliver,
+    Amount, AmountError, BillingCharge, Currency, CurrencyError, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_PERIOD_DAYS,
+    MAX_REFERENCE_ID_CHARS, Money, MoneyError, Period, PeriodError, ReferenceId, ReferenceIdError, ReportGenerate,
+    WebhookDeliver,
 };
 pub use registry::{JobKind, decode, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};
