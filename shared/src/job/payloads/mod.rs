@@ -1,6 +1,7 @@
 //! The payload types of the jobs that Ikkai ships with, one a file.
 
 mod amount;
+mod asset_id;
 mod billing_charge;
 mod currency;
 mod email_send;
@@ -9,9 +10,11 @@ mod money;
 mod period;
 mod reference_id;
 mod report_generate;
+mod version_id;
 mod webhook_deliver;
 
 pub use amount::{Amount, AmountError};
+pub use asset_id::{AssetId, AssetIdError, MAX_ASSET_ID_BYTES};
 pub use billing_charge::BillingCharge;
 pub use currency::{Currency, CurrencyError};
 pub use email_send::EmailSend;
@@ -20,6 +23,7 @@ pub use money::{Money, MoneyError};
 pub use period::{MAX_PERIOD_DAYS, Period, PeriodError};
 pub use reference_id::{MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError};
 pub use report_generate::ReportGenerate;
+pub use version_id::{MAX_VERSION_ID_BYTES, VersionId, VersionIdError};
 pub use webhook_deliver::{EndStatus, WebhookDeliver};
 
 pub(crate) use amount::AMOUNT_FORMAT;
