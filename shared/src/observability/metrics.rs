@@ -20,6 +20,8 @@ pub enum Metric {
     JobsDuplicate,
     /// Failed attempts that will be repeated.
     JobsRetried,
+    /// Parts of long jobs that are done; the job goes on in another invocation.
+    JobsContinued,
     /// Jobs put off without using an attempt: the provider asked for it, or the circuit is open.
     JobsDeferred,
     /// Messages replaced by a copy because their receives ran low.
@@ -40,6 +42,10 @@ pub enum Metric {
     AttemptsUsed,
     /// Requests refused because the queue is too deep.
     AdmissionRejected,
+    /// Contacts that get no more mail because of a bounce or a complaint.
+    ContactsSuppressed,
+    /// Reports about mails that suppressed nobody: deliveries, bounces for now, other systems' mail.
+    FeedbackIgnored,
 }
 
 /// How the values of a metric combine.
@@ -53,10 +59,11 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
+        Self::JobsContinued,
         Self::JobsDeferred,
         Self::JobsRenewed,
         Self::JobsDead,
@@ -67,6 +74,8 @@ impl Metric {
         Self::JobLatency,
         Self::AttemptsUsed,
         Self::AdmissionRejected,
+        Self::ContactsSuppressed,
+        Self::FeedbackIgnored,
     ];
 
     /// The name in CloudWatch.
@@ -76,6 +85,7 @@ impl Metric {
             Self::JobsSucceeded => "JobsSucceeded",
             Self::JobsDuplicate => "JobsDuplicate",
             Self::JobsRetried => "JobsRetried",
+            Self::JobsContinued => "JobsContinued",
             Self::JobsDeferred => "JobsDeferred",
             Self::JobsRenewed => "JobsRenewed",
             Self::JobsDead => "JobsDead",
@@ -86,6 +96,8 @@ impl Metric {
             Self::JobLatency => "JobLatency",
             Self::AttemptsUsed => "AttemptsUsed",
             Self::AdmissionRejected => "AdmissionRejected",
+            Self::ContactsSuppressed => "ContactsSuppressed",
+            Self::FeedbackIgnored => "FeedbackIgnored",
         }
     }
 
