@@ -157,7 +157,7 @@ impl fmt::Display for Rfc3339 {
 ///
 /// Years are counted from March, so that the leap day is a year's last day, inside eras of 400 years
 /// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
-const fn civil_date(days_since_1970: i64) -> (i64, i64, i64) {
+pub(crate) const fn civil_date(days_since_1970: i64) -> (i64, i64, i64) {
     const DAYS_PER_ERA: i64 = 146_097;
     const DAYS_FROM_MARCH_0000_TO_1970: i64 = 719_468;
     let days = days_since_1970 + DAYS_FROM_MARCH_0000_TO_1970;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use serde_json::Value;
 use tokio::sync::{Mutex, Notify};
 
 use super::failure::Failure;
@@ -13,10 +14,13 @@ use crate::idempotency::{Event, Guard, JobRecord, Ledger, StoreError, Verdict};
 pub(crate) struct Claimed {
     ledger: Ledger,
     token: String,
+    /// Progress of the runs before.
+    came_with: Option<Value>,
     record: Mutex<JobRecord>,
     /// End of the lease as it was written last, in epoch milliseconds.
     lease_until: AtomicI64,
     effect_begun: AtomicBool,
+    has_progressed: AtomicBool,
     is_lost: AtomicBool,
     lost: Notify,
 }
@@ -26,9 +30,11 @@ impl Claimed {
         Self {
             ledger,
             token,
+            came_with: record.progress.clone(),
             lease_until: AtomicI64::new(end_of_lease(&record).as_i64()),
             record: Mutex::new(record),
             effect_begun: AtomicBool::new(false),
+            has_progressed: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             lost: Notify::new(),
         }
@@ -61,6 +67,32 @@ impl Claimed {
         }
     }
 
+    /// Whether this run saved progress that is new.
+    pub(super) fn has_progressed(&self) -> bool {
+        self.has_progressed.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn save_progress(&self, progress: Value) -> Result<(), Failure> {
+        if self.is_lost.load(Ordering::Acquire) {
+            return Err(Failure::lease_lost());
+        }
+        let is_new = self.came_with.as_ref() != Some(&progress);
+        let mut record = self.record.lock().await;
+        // Until the write is answered nobody knows what is stored. So it is derived from a record without progress, which makes it mention
+        // the attribute always; and the copy that stays behind has some, so that a success removes it whatever became of this write.
+        let mut written = JobRecord { progress: None, ..record.clone() };
+        record.progress = Some(progress.clone());
+        match self.apply_to(&mut written, &Event::SaveProgress { token: self.token.clone(), progress }).await {
+            Ok(Verdict::Done(_)) => {
+                *record = written;
+                self.has_progressed.fetch_or(is_new, Ordering::AcqRel);
+                Ok(())
+            }
+            Ok(_) => Err(Failure::lease_lost()),
+            Err(error) => Err(Failure::retry(error.code(), error.to_string())),
+        }
+    }
+
     /// Extends the lease. `false`: it is lost.
     pub(crate) async fn renew(&self, lease_until: EpochMillis) -> bool {
         let renewed = self.apply(&Event::Renew { token: self.token.clone(), lease_until }).await;
@@ -70,9 +102,12 @@ impl Claimed {
 
     /// Applies an event of the lease's owner.
     pub(super) async fn apply(&self, event: &Event) -> Result<Verdict, StoreError> {
-        let mut record = self.record.lock().await;
-        let answer = self.ledger.apply_owned(&mut record, event, Guard::Lease(self.token.clone())).await;
-        self.lease_until.store(end_of_lease(&record).as_i64(), Ordering::Release);
+        self.apply_to(&mut *self.record.lock().await, event).await
+    }
+
+    async fn apply_to(&self, record: &mut JobRecord, event: &Event) -> Result<Verdict, StoreError> {
+        let answer = self.ledger.apply_owned(record, event, Guard::Lease(self.token.clone())).await;
+        self.lease_until.store(end_of_lease(record).as_i64(), Ordering::Release);
         answer
     }
 

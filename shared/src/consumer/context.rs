@@ -15,6 +15,8 @@ pub struct JobContext {
     pub(super) claimed: Arc<Claimed>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) data: Option<Value>,
+    pub(super) progress: Option<Value>,
+    pub(super) created_at: EpochMillis,
     pub(super) attempt: u32,
     pub(super) generation: u32,
     pub(super) first_effect_at: Option<EpochMillis>,
@@ -51,6 +53,46 @@ impl JobContext {
     #[must_use]
     pub const fn first_effect_at(&self) -> Option<EpochMillis> {
         self.first_effect_at
+    }
+
+    /// When the job was accepted: the same in every run of it.
+    #[must_use]
+    pub const fn created_at(&self) -> EpochMillis {
+        self.created_at
+    }
+
+    /// Where an earlier run of this job stopped, as it [saved](Self::save_progress) it; what this run saves does not show here. It may have
+    /// been written by another version of the handler: progress that cannot be used is no progress.
+    #[must_use]
+    pub const fn progress(&self) -> Option<&Value> {
+        self.progress.as_ref()
+    }
+
+    /// Largest progress that is kept, in bytes of JSON: the record is written with every step of the job, and a write costs by the size
+    /// of the item.
+    pub const MAX_PROGRESS_BYTES: usize = 4_096;
+
+    /// Says where the job goes on, should this run end here: after a crash, a failure, or [`Failure::unfinished`]. One conditional write.
+    /// What is large is kept elsewhere and named here; what is private stays out. It is removed when the job succeeds or is cancelled. A job
+    /// that died keeps it, so that a put-back goes on where the job stopped.
+    ///
+    /// Save what is done already: between an effect and its note the worker can die, and then the next run does it again.
+    ///
+    /// # Errors
+    /// The progress is `null` or larger than [`Self::MAX_PROGRESS_BYTES`], the lease is lost, or the table does not answer, in which case it
+    /// may have been saved all the same. Hand the failure on with `?`.
+    pub async fn save_progress(&self, progress: Value) -> Result<(), Failure> {
+        let bytes = progress.to_string().len();
+        if bytes > Self::MAX_PROGRESS_BYTES {
+            let limit = Self::MAX_PROGRESS_BYTES;
+            let message = format!("the progress has {bytes} bytes of JSON, at most {limit} are kept: save what is large elsewhere and name it");
+            return Err(Failure::permanent("progress_too_large", message));
+        }
+        if progress.is_null() {
+            let message = "the progress is null, which says nothing: save where the job goes on";
+            return Err(Failure::permanent("progress_empty", message));
+        }
+        self.claimed.save_progress(progress).await
     }
 
     /// Time until the handler is stopped.

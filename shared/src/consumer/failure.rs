@@ -87,6 +87,8 @@ pub enum FailureKind {
     /// Too little time was left once the handler ran: given back, and back after a backoff by receives, because the next invocation may
     /// have no more.
     NoTime,
+    /// A part of a long job is done: given back, and on at once. Neither an attempt nor a failure.
+    Unfinished,
     /// The lease belongs to somebody else; nothing may be written.
     LeaseLost,
 }
@@ -127,6 +129,22 @@ impl Failure {
     pub fn no_time() -> Self {
         let message = "too little time is left in this invocation for the provider call";
         Self::new(FailureKind::NoTime, "no_time_for_effect", message, Certainty::NotDone)
+    }
+
+    /// This invocation's time is over, and a part of the job is done and [saved](super::JobContext::save_progress): the next
+    /// invocation goes on at once, without an attempt used. A job may have so many parts, then it is dead (`IKKAI_MAX_PARTS`); and a run that saved
+    /// nothing new is an ordinary failed attempt, so that a job which does not get on ends.
+    ///
+    /// Under `hold` this belongs before `begin_effect`: a job that stops after it leaves its effect in doubt.
+    #[must_use]
+    pub fn unfinished() -> Self {
+        let message = "the invocation's time is over; the job goes on in the next one";
+        Self::new(FailureKind::Unfinished, "unfinished", message, Certainty::Unstated)
+    }
+
+    pub(crate) fn without_progress(unfinished: Self) -> Self {
+        let message = "the run ended without new progress; give the function more time, or make the parts smaller";
+        Self::new(FailureKind::Retry(None), "no_progress", message, unfinished.certainty)
     }
 
     pub(crate) fn not_started() -> Self {

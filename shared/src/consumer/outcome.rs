@@ -15,6 +15,8 @@ pub enum Outcome {
     Cancelled,
     /// Failed; comes back after this time.
     Retried(Duration, LastError),
+    /// A part of a long job is done; the next one starts at once.
+    Continued,
     /// Came too early for its provider; comes back after this time with its attempt given back.
     Deferred(Duration, LastError),
     /// The circuit to the provider is open; the job was not touched.
@@ -63,7 +65,7 @@ impl Outcome {
             | Self::Waits(after)
             | Self::SchemaHeld(after)
             | Self::Unrecorded(after, _) => Disposition::ComeBack(*after),
-            Self::NotStarted => Disposition::ComeBack(Duration::ZERO),
+            Self::Continued | Self::NotStarted => Disposition::ComeBack(Duration::ZERO),
             Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => Disposition::ToDeadLetterQueue,
             Self::LeaseLost => Disposition::Leave,
         }
@@ -77,6 +79,7 @@ impl Outcome {
             Self::Duplicate => "duplicate",
             Self::Cancelled => "cancelled",
             Self::Retried(..) => "retried",
+            Self::Continued => "continued",
             Self::Deferred(..) => "deferred",
             Self::CircuitOpen(_) => "circuit_open",
             Self::Waits(_) => "waits",

@@ -249,6 +249,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             claimed: started.claimed.clone(),
             clock: self.core.clock.clone(),
             data: started.record.data.clone(),
+            progress: started.record.progress.clone(),
+            created_at: started.record.created_at,
             attempt: started.record.attempts,
             generation: started.record.generation,
             first_effect_at: started.record.first_effect_at.filter(|_| !started.noted_first_effect),

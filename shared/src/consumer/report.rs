@@ -27,6 +27,7 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>
         Outcome::Succeeded => Some(Metric::JobsSucceeded),
         Outcome::Duplicate | Outcome::Cancelled => Some(Metric::JobsDuplicate),
         Outcome::Retried(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
+        Outcome::Continued => Some(Metric::JobsContinued),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => Some(Metric::JobsDeferred),
         Outcome::Died(_) => Some(Metric::JobsDead),
         Outcome::InDoubt(_) => Some(Metric::JobsInDoubt),
@@ -39,7 +40,10 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>
     }
     // The age metric of a queue leaves out messages received three times and more, so poison is counted here as well.
     if received.receive_count == 3
-        && !matches!(outcome, Outcome::Succeeded | Outcome::Duplicate | Outcome::Cancelled | Outcome::Poison(_))
+        && !matches!(
+            outcome,
+            Outcome::Succeeded | Outcome::Duplicate | Outcome::Cancelled | Outcome::Continued | Outcome::Poison(_)
+        )
     {
         core.metrics.count(Metric::PoisonSeen, job_type, 1);
     }
@@ -92,6 +96,7 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, 
         Outcome::Succeeded => line!(info, "job succeeded"),
         Outcome::Duplicate | Outcome::Cancelled => line!(info, "job duplicate"),
         Outcome::Retried(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
+        Outcome::Continued => line!(info, "job continued"),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => line!(info, "job deferred"),
         Outcome::Waits(_) | Outcome::NotStarted => line!(info, "job not started"),
         Outcome::Died(_) | Outcome::EndedBefore(_) => line!(error, "job dead"),

@@ -23,6 +23,8 @@ pub struct ConsumerSettings {
     pub queue_retention: Duration,
     /// Most handler starts of a job before it is dead.
     pub max_attempts: u32,
+    /// Most invocations that a long job may be spread over, so that one which never ends does.
+    pub max_parts: u32,
     /// Most put-backs of a job, so that a redrive loop ends.
     pub max_generations: u32,
     /// Time for a batch where the runtime gives no usable deadline.
@@ -103,6 +105,7 @@ impl ConsumerSettings {
             max_receive_count: narrow(max_receive_count),
             queue_retention: reader.seconds("IKKAI_QUEUE_RETENTION_SECONDS", 4 * DAY, 60..=14 * DAY),
             max_attempts: narrow(max_attempts),
+            max_parts: narrow(reader.number("IKKAI_MAX_PARTS", 1_000, 1..=1_000_000)),
             max_generations: 10,
             function_timeout: Duration::from_secs(reader.required_number("IKKAI_FUNCTION_TIMEOUT_SECONDS", 1..=5_400)),
             batch_concurrency: usize::try_from(reader.number("IKKAI_BATCH_CONCURRENCY", 10, 1..=1000)).unwrap_or(10),

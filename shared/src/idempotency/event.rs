@@ -28,6 +28,13 @@ pub enum Event {
         /// New end of the lease.
         lease_until: EpochMillis,
     },
+    /// The handler has done a part of a long job and says where it goes on.
+    SaveProgress {
+        /// The worker's lease.
+        token: String,
+        /// What the next run of the handler is given.
+        progress: Value,
+    },
     /// The handler is done.
     Complete {
         /// The worker's lease.
@@ -196,6 +203,13 @@ pub enum Ending {
     Retry(EpochMillis),
     /// Again, at this moment; the attempt is given back.
     Defer(EpochMillis),
+    /// A part is done and saved: on with the next one, at this moment. The attempt is given back and the part counts.
+    Continue {
+        /// When the next part may start.
+        at: EpochMillis,
+        /// Most parts in one generation.
+        max_parts: u32,
+    },
     /// Never again by itself.
     Die,
 }
@@ -274,6 +288,16 @@ impl LastError {
             ErrorClass::Ambiguous,
             "lease_ended_after_effect_began",
             "the worker died between the start of the effect and its settlement; look at the provider, then resolve the job",
+        )
+    }
+
+    /// The reason of a long job that had all its parts and is not done.
+    #[must_use]
+    pub fn parts_used_up() -> Self {
+        Self::new(
+            ErrorClass::Permanent,
+            "parts_used_up",
+            "the job is not done after its most parts; raise IKKAI_MAX_PARTS or the function's timeout, then redrive the job: it goes on",
         )
     }
 

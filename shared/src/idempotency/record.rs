@@ -44,6 +44,11 @@ pub struct JobRecord {
     pub attempts: u32,
     /// Leases in this generation that ended without a settlement: workers that died.
     pub crashes: u32,
+    /// Invocations in this generation that did a part of a long job and gave it back.
+    pub parts: u32,
+    /// Where a long job goes on, as its handler saved it. Removed on success and on cancellation; a dead job keeps it, so that a
+    /// put-back goes on too.
+    pub progress: Option<Value>,
     /// Owner of the current or last lease; new for every claim.
     pub lease_token: Option<String>,
     /// The lease holds up to this moment.
@@ -99,6 +104,8 @@ impl JobRecord {
             generation: 0,
             attempts: 0,
             crashes: 0,
+            parts: 0,
+            progress: None,
             lease_token: None,
             lease_until: None,
             effect_begun: false,

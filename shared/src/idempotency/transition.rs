@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! accepted ──claim──▶ running ──complete──▶ succeeded
-//!                      │  │  └─fail(transient)─▶ retry_scheduled ──claim──▶ running
+//!                      │  │  └─fail(transient) | part done─▶ retry_scheduled ──claim──▶ running
 //!                      │  └─fail(permanent | attempts used up | receives used up)─▶ dead ──message sent after the death──▶ running
 //!                      └─effect may have happened and cannot be known─▶ in_doubt
 //! accepted | retry_scheduled | dead ──cancel──▶ cancelled
@@ -13,6 +13,8 @@
 //! it was derived from. The conformance suite holds both to the same answers.
 
 use std::time::Duration;
+
+use serde_json::Value;
 
 use super::event::{Certainty, Claim, EffectPolicy, Ending, Event, Failing, Takeover, Verdict};
 use super::record::{ErrorClass, JobRecord, LastError, Status};
@@ -57,6 +59,7 @@ pub fn transition(stored: Option<&JobRecord>, event: &Event, now: EpochMillis) -
         (_, None) => Transition::answer(Verdict::Missing),
         (Event::BeginEffect { token, lease_until }, Some(record)) => begin_effect(record, token, *lease_until, now),
         (Event::Renew { token, lease_until }, Some(record)) => renew(record, token, *lease_until),
+        (Event::SaveProgress { token, progress }, Some(record)) => save_progress(record, token, progress),
         (Event::Complete { token, result, provider_ref, keep_for }, Some(record)) => {
             if record.is_run_by(token) {
                 let next = JobRecord {
@@ -208,7 +211,15 @@ pub(crate) fn was_put_back(record: &JobRecord, sent_at: Option<EpochMillis>, max
 }
 
 fn put_back(record: &JobRecord) -> JobRecord {
-    JobRecord { generation: record.generation.saturating_add(1), attempts: 0, crashes: 0, effect_begun: false, ..record.clone() }
+    // Progress stays: what was done once need not be done again.
+    JobRecord {
+        generation: record.generation.saturating_add(1),
+        attempts: 0,
+        crashes: 0,
+        parts: 0,
+        effect_begun: false,
+        ..record.clone()
+    }
 }
 
 fn begin_effect(record: &JobRecord, token: &str, lease_until: EpochMillis, now: EpochMillis) -> Transition {
@@ -230,6 +241,13 @@ fn renew(record: &JobRecord, token: &str, lease_until: EpochMillis) -> Transitio
     }
     let next = JobRecord { lease_until: record.lease_until.max(Some(lease_until)), ..record.clone() };
     Transition::write(next, Verdict::Done(Status::Running))
+}
+
+fn save_progress(record: &JobRecord, token: &str, progress: &Value) -> Transition {
+    if !record.is_run_by(token) {
+        return Transition::answer(Verdict::LeaseLost);
+    }
+    Transition::write(JobRecord { progress: Some(progress.clone()), ..record.clone() }, Verdict::Done(Status::Running))
 }
 
 fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
@@ -258,6 +276,7 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
         Ending::Retry(_) if used_up => die(record, failing.error.clone(), now),
         Ending::Retry(at) => wait(record, failing, at, record.attempts),
         Ending::Defer(at) => wait(record, failing, at, record.attempts.saturating_sub(1)),
+        Ending::Continue { at, max_parts } => go_on(record, failing, at, max_parts, now),
     }
 }
 
@@ -276,6 +295,22 @@ fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -
         ..record.clone()
     };
     Transition::write(next, Verdict::Done(Status::RetryScheduled))
+}
+
+/// A long job has done a part. That is no failure, so it leaves no reason.
+fn go_on(record: &JobRecord, failing: &Failing, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
+    let counted = JobRecord { parts: record.parts.saturating_add(1), ..record.clone() };
+    match failing.certainty {
+        Certainty::MayBeDone if counted.parts >= max_parts => doubt(&counted, LastError::parts_used_up()),
+        _ if counted.parts >= max_parts => die(&counted, LastError::parts_used_up(), now),
+        _ => {
+            let mut waiting = wait(&counted, failing, at, record.attempts.saturating_sub(1));
+            if let Some(next) = &mut waiting.next {
+                next.last_error = None;
+            }
+            waiting
+        }
+    }
 }
 
 /// A retried settlement whose first write won without its answer.
@@ -321,6 +356,7 @@ fn ended(record: &JobRecord, status: Status, keep_for: Duration, now: EpochMilli
     JobRecord {
         status,
         data: None,
+        progress: None,
         lease_until: None,
         effect_begun: false,
         accept_token: None,

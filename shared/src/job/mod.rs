@@ -44,8 +44,8 @@ pub use job::Job;
 pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
 pub use payload::{DataUse, JobPayload};
 pub use payloads::{
-    BillingCharge, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_REFERENCE_ID_CHARS, ReferenceId, ReferenceIdError,
-    ReportGenerate, WebhookDeliver,
+    BillingCharge, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_PERIOD_DAYS, MAX_REFERENCE_ID_CHARS, Period, PeriodError,
+    ReferenceId, ReferenceIdError, ReportGenerate, WebhookDeliver,
 };
 pub use registry::{JobKind, decode, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::field_error::FieldError;
 use super::payload_decode::{MISSING, one_of, unknown_member};
-use super::payloads::{REFERENCE_ID_FORMAT, ReferenceId};
+use super::payloads::{PERIOD_FORMAT, Period, REFERENCE_ID_FORMAT, ReferenceId};
 use super::pointer;
 
 /// Errors that are listed at most: a payload can have thousands of unknown members.
@@ -133,9 +133,14 @@ impl<'s> Check<'s> {
     }
 
     fn text(&mut self, schema: &Value, text: &str, at: &str) {
-        if schema.get("format").and_then(Value::as_str) == Some(REFERENCE_ID_FORMAT) {
-            if let Err(error) = ReferenceId::parse(text) {
-                self.refuse(at, "invalid_value", error.to_string());
+        let refusal = match schema.get("format").and_then(Value::as_str) {
+            Some(REFERENCE_ID_FORMAT) => Some(ReferenceId::parse(text).err().map(|error| error.to_string())),
+            Some(PERIOD_FORMAT) => Some(Period::parse(text).err().map(|error| error.to_string())),
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            if let Some(message) = refusal {
+                self.refuse(at, "invalid_value", message);
             }
             return;
         }

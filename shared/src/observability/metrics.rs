@@ -20,6 +20,8 @@ pub enum Metric {
     JobsDuplicate,
     /// Failed attempts that will be repeated.
     JobsRetried,
+    /// Parts of long jobs that are done; the job goes on in another invocation.
+    JobsContinued,
     /// Jobs put off without using an attempt: the provider asked for it, or the circuit is open.
     JobsDeferred,
     /// Messages replaced by a copy because their receives ran low.
@@ -57,10 +59,11 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
+        Self::JobsContinued,
         Self::JobsDeferred,
         Self::JobsRenewed,
         Self::JobsDead,
@@ -82,6 +85,7 @@ impl Metric {
             Self::JobsSucceeded => "JobsSucceeded",
             Self::JobsDuplicate => "JobsDuplicate",
             Self::JobsRetried => "JobsRetried",
+            Self::JobsContinued => "JobsContinued",
             Self::JobsDeferred => "JobsDeferred",
             Self::JobsRenewed => "JobsRenewed",
             Self::JobsDead => "JobsDead",

@@ -109,6 +109,8 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
         generation: 2,
         attempts: 1,
         crashes: 1,
+        parts: 3,
+        progress: Some(json!({"after": "łódź", "rows": [1, 2]})),
         lease_token: Some("token".into()),
         lease_until: Some(NOW),
         effect_begun: true,
@@ -245,6 +247,7 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 "data needed",
                 "crashed before",
                 "crashed before, its turn",
+                "progress saved",
             ] {
                 case += 1;
                 let name = format!("claim-{case}");
@@ -280,6 +283,7 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                         claim.rules.needs_data = true;
                     }
                     "data needed" => claim.rules.needs_data = true,
+                    "progress saved" => (record.progress, record.parts) = (Some(json!({"row": 7})), 2),
                     _ => {}
                 }
                 // Only records that end well expire.
@@ -317,6 +321,8 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
     let mut events = vec![
         Event::BeginEffect { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
         Event::Renew { token: "mine".into(), lease_until: NOW + MINUTE * 2 },
+        Event::SaveProgress { token: "mine".into(), progress: json!({"row": 8}) },
+        Event::SaveProgress { token: "mine".into(), progress: json!({"row": 7}) },
         Event::Complete {
             token: "mine".into(),
             result: Some(json!({"ok": 1})),
@@ -324,7 +330,8 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
             keep_for: MINUTE,
         },
     ];
-    for ending in [Ending::Retry(NOW + MINUTE), Ending::Defer(NOW + MINUTE), Ending::Die] {
+    let next_part = |max_parts| Ending::Continue { at: NOW, max_parts };
+    for ending in [Ending::Retry(NOW + MINUTE), Ending::Defer(NOW + MINUTE), next_part(3), next_part(2), Ending::Die] {
         for certainty in [Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone] {
             for effect in [EffectPolicy::Hold, EffectPolicy::RERUN] {
                 let error = LastError::new(ErrorClass::Transient, "provider_error", "the provider failed");
@@ -354,6 +361,8 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
                 attempts,
                 effect_begun: begun,
                 data: Some(json!({"private": true})),
+                parts: 1,
+                progress: Some(json!({"row": 7})),
                 lease_token: Some(owner.to_owned()),
                 lease_until: Some(NOW + MINUTE),
                 ..lab.record(&format!("settle-{case}"), status)

@@ -10,7 +10,7 @@ use ikkai::queue::QueueError;
 use ikkai::testing::{Bench, MessageBuilder, QueueCall, QueueFault, StoreCall, StoreFault, TokioClock};
 use proptest::prelude::*;
 
-use crate::script::{Scripted, Step, defer, fifo, long_running, millis, permanent, retry, seconds, settings};
+use crate::script::{Scripted, Step, defer, fifo, long_running, millis, permanent, retry, seconds, settings, unfinished};
 
 const JOBS: [&str; 5] = ["job-0", "job-1", "job-2", "job-3", "job-4"];
 
@@ -25,13 +25,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Step::Panic("boom"),
         Step::PanicOwned("boom".to_owned()),
         Step::Hang,
+        unfinished(),
         Step::Done(ikkai::consumer::Done::new()),
         Step::Done(ikkai::consumer::Done::new()),
         Step::Done(ikkai::consumer::Done::new()),
     ];
-    (any::<bool>(), any::<bool>(), 0u64..20_000, proptest::sample::select(ends)).prop_map(|(begins, acts, takes, end)| {
+    let saves = proptest::option::of(0u64..4);
+    (any::<bool>(), any::<bool>(), saves, 0u64..20_000, proptest::sample::select(ends)).prop_map(|(begins, acts, saves, takes, end)| {
         let surely_not_done = matches!(&end, Step::Fail(failure) if failure.code == "refused");
         let mut steps = vec![Step::Sleep(millis(takes))];
+        steps.extend(saves.map(|row| Step::Save(serde_json::json!({"row": row}))));
         // A handler that keeps its contract: under `hold` no effect without an announcement, and no effect that it denies.
         if begins || acts {
             steps.push(Step::Begin(seconds(2)));

@@ -11,6 +11,7 @@ mod limits;
 mod lost_answers;
 mod outcomes;
 mod privacy;
+mod progress;
 mod put_back;
 mod renewal;
 mod row;

@@ -7,10 +7,11 @@ use ikkai::testing::{Bench, MessageBuilder};
 
 use crate::script::{Scripted, captured, counted, line_of, run, visible_in};
 
-const COUNTERS: [&str; 9] = [
+const COUNTERS: [&str; 10] = [
     "JobsSucceeded",
     "JobsDuplicate",
     "JobsRetried",
+    "JobsContinued",
     "JobsDeferred",
     "JobsRenewed",
     "JobsDead",

@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Begin(Duration),
     /// The irreversible step, counted.
     Effect,
+    /// `save_progress`; a refusal ends the handler.
+    Save(Value),
     Sleep(Duration),
     Hang,
     /// A panic whose payload is a `&str`.
@@ -44,6 +46,7 @@ pub(crate) struct Scripted {
 struct Seen {
     starts: Vec<String>,
     effects: Vec<String>,
+    progress: Vec<Option<Value>>,
     done: Vec<String>,
     running: usize,
     most_running: usize,
@@ -76,6 +79,11 @@ impl Scripted {
 
     pub(crate) fn effects_of(&self, name: &str) -> usize {
         self.seen().effects.iter().filter(|started| *started == name).count()
+    }
+
+    /// The progress that each start was given, in order.
+    pub(crate) fn progress(&self) -> Vec<Option<Value>> {
+        self.seen().progress.clone()
     }
 
     /// Whether the handler ever answered that this job is done.
@@ -128,6 +136,7 @@ impl Handler for Scripted {
         let _running = {
             let mut seen = self.seen();
             seen.starts.push(name.to_owned());
+            seen.progress.push(context.progress().cloned());
             seen.running += 1;
             seen.most_running = seen.most_running.max(seen.running);
             Running(self.seen.clone())
@@ -136,6 +145,7 @@ impl Handler for Scripted {
             match step {
                 Step::Begin(provider_timeout) => context.begin_effect(provider_timeout).await?,
                 Step::Effect => self.seen().effects.push(name.to_owned()),
+                Step::Save(progress) => context.save_progress(progress).await?,
                 Step::Sleep(time) => tokio::time::sleep(time).await,
                 Step::Hang => std::future::pending().await,
                 // Without the panic hook, which would print the test's panics.
@@ -186,6 +196,10 @@ pub(crate) fn permanent() -> Step {
 
 pub(crate) fn defer(delay: Option<Duration>) -> Step {
     Step::Fail(Failure::defer("provider_busy", "the provider asks for a pause", delay))
+}
+
+pub(crate) fn unfinished() -> Step {
+    Step::Fail(Failure::unfinished())
 }
 
 /// The code of a record's last error.

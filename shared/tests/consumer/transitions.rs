@@ -76,6 +76,14 @@ fn fail(token: &str, ending: Ending, certainty: Certainty, effect: EffectPolicy)
     })
 }
 
+fn next_part(max_parts: u32) -> Ending {
+    Ending::Continue { at: NOW, max_parts }
+}
+
+fn save_progress(token: &str, row: u64) -> Event {
+    Event::SaveProgress { token: token.into(), progress: json!({"row": row}) }
+}
+
 fn begin_effect(token: &str) -> Event {
     Event::BeginEffect { token: token.into(), lease_until: NOW + seconds(90) }
 }
@@ -122,7 +130,7 @@ fn from_the_announcement_on_only_done_and_surely_not_done_settle_normally() {
     let begun = after(&running("mine", NOW + seconds(60)), &begin_effect("mine"));
     assert_eq!((begun.effect_begun, begun.first_effect_at), (true, Some(NOW)));
     assert_eq!(after(&begun, &complete("mine")).status, Status::Succeeded);
-    for ending in [Ending::Retry(NOW), Ending::Defer(NOW), Ending::Die] {
+    for ending in [Ending::Retry(NOW), Ending::Defer(NOW), next_part(9), Ending::Die] {
         for certainty in [Certainty::Unstated, Certainty::MayBeDone] {
             assert_eq!(after(&begun, &fail("mine", ending, certainty, EffectPolicy::Hold)).status, Status::InDoubt, "{ending:?}");
         }
@@ -145,6 +153,8 @@ fn a_settlement_that_finds_its_own_token_and_status_has_succeeded() {
     for (event, status) in [
         (complete("mine"), Status::Succeeded),
         (fail("mine", Ending::Retry(NOW + seconds(9)), Certainty::Unstated, EffectPolicy::Hold), Status::RetryScheduled),
+        (fail("mine", next_part(9), Certainty::Unstated, EffectPolicy::Hold), Status::RetryScheduled),
+        (fail("mine", next_part(1), Certainty::Unstated, EffectPolicy::Hold), Status::Dead),
         (fail("mine", Ending::Die, Certainty::Unstated, EffectPolicy::Hold), Status::Dead),
         (fail("mine", Ending::Die, Certainty::MayBeDone, EffectPolicy::RERUN), Status::InDoubt),
     ] {
@@ -226,6 +236,35 @@ fn an_effect_tried_before_the_providers_window_is_not_repeated() {
 }
 
 #[test]
+fn a_part_that_is_done_gives_the_attempt_back_and_counts_for_itself() {
+    let earlier = Some(LastError::new(ErrorClass::Transient, "provider_error", "the provider failed"));
+    let stored = JobRecord { attempts: 2, parts: 7, last_error: earlier, ..running("mine", NOW + seconds(60)) };
+    let saved = after(&stored, &save_progress("mine", 8));
+    let next = after(&saved, &fail("mine", next_part(9), Certainty::Unstated, EffectPolicy::RERUN));
+    assert_eq!((next.status, next.attempts, next.parts), (Status::RetryScheduled, 1, 8));
+    assert_eq!((next.progress, next.last_error, next.retry_at), (Some(json!({"row": 8})), None, Some(NOW)));
+}
+
+#[test]
+fn a_job_that_has_had_its_parts_is_dead_and_a_put_back_goes_on_with_new_ones() {
+    let stored = JobRecord { parts: 8, progress: Some(json!({"row": 8})), ..running("mine", NOW + seconds(60)) };
+    let dead = after(&stored, &fail("mine", next_part(9), Certainty::Unstated, EffectPolicy::RERUN));
+    assert_eq!((dead.status, dead.parts, &dead.progress), (Status::Dead, 9, &Some(json!({"row": 8}))));
+    assert_eq!(dead.last_error, Some(LastError::parts_used_up()));
+
+    let dead = JobRecord { died_at: Some(NOW - seconds(500)), ..dead };
+    let again = after(&dead, &claim(Claim { sent_at: Some(NOW), ..claim_by("other") }));
+    assert_eq!((again.status, again.parts, again.progress), (Status::Running, 0, Some(json!({"row": 8}))));
+}
+
+#[test]
+fn a_worker_that_died_leaves_its_progress_to_the_next_one() {
+    let crashed = JobRecord { progress: Some(json!({"row": 8})), ..running("dead worker", NOW - seconds(1)) };
+    let taken = after(&crashed, &claim(claim_by("mine")));
+    assert_eq!((taken.attempts, taken.crashes, taken.progress), (2, 1, Some(json!({"row": 8}))));
+}
+
+#[test]
 fn only_records_that_ended_well_expire() {
     for event in [
         fail("mine", Ending::Die, Certainty::Unstated, EffectPolicy::Hold),
@@ -240,8 +279,10 @@ fn only_records_that_ended_well_expire() {
 
 #[test]
 fn what_was_private_goes_when_the_job_is_done() {
-    let stored = JobRecord { data: Some(json!({"note": "private"})), ..running("mine", NOW) };
-    assert_eq!(after(&stored, &complete("mine")).data, None);
+    let progress = Some(json!({"row": 8}));
+    let stored = JobRecord { data: Some(json!({"note": "private"})), progress, ..running("mine", NOW) };
+    let done = after(&stored, &complete("mine"));
+    assert_eq!((done.data, done.progress), (None, None));
     assert!(
         after(&stored, &fail("mine", Ending::Die, Certainty::Unstated, EffectPolicy::Hold)).data.is_some(),
         "a redrive needs it"
@@ -278,6 +319,8 @@ fn records() -> impl Strategy<Value = JobRecord> {
             record.effect_begun = begun;
             (record.first_effect_at, record.died_at, record.retry_at) = (first, died, due);
             record.schema_held_since = held;
+            record.parts = crashes;
+            record.progress = begun.then(|| json!({"row": attempts}));
             if !same_payload {
                 record.payload_digest = Some("sha256:another".into());
             }
@@ -292,7 +335,7 @@ fn policies() -> impl Strategy<Value = EffectPolicy> {
 
 fn events() -> impl Strategy<Value = Event> {
     let certainty = proptest::sample::select(vec![Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone]);
-    let ending = proptest::sample::select(vec![Ending::Retry(NOW), Ending::Defer(NOW), Ending::Die]);
+    let ending = proptest::sample::select(vec![Ending::Retry(NOW), Ending::Defer(NOW), next_part(2), Ending::Die]);
     let claims = (proptest::option::of(moments()), policies(), any::<bool>(), any::<bool>()).prop_map(
         |(sent_at, effect, needs_data, now)| {
             let rules = ClaimRules { effect, needs_data, ..claim_by("mine").rules };
@@ -312,6 +355,7 @@ fn events() -> impl Strategy<Value = Event> {
         2 => (ending, certainty, policies()).prop_map(|(ending, certainty, effect)| fail("mine", ending, certainty, effect)),
         1 => Just(complete("mine")),
         1 => Just(begin_effect("mine")),
+        1 => (0u64..3).prop_map(|row| save_progress("mine", row)),
         1 => Just(Event::Renew { token: "mine".into(), lease_until: NOW + seconds(90) }),
         1 => Just(Event::TakeOverSending { token: "mine".into(), send_lease_until: NOW, min_interval: seconds(60) }),
         1 => Just(Event::EndSendLease { token: "mine".into() }),
@@ -335,7 +379,10 @@ proptest! {
 
     #[test]
     fn no_owners_event_changes_anything_but_the_owners_running_job(stored in records(), event in events()) {
-        let owners = matches!(event, Event::BeginEffect { .. } | Event::Renew { .. } | Event::Complete { .. } | Event::Fail(_));
+        let owners = matches!(
+            event,
+            Event::BeginEffect { .. } | Event::Renew { .. } | Event::SaveProgress { .. } | Event::Complete { .. } | Event::Fail(_)
+        );
         if owners && !stored.is_run_by("mine") {
             prop_assert_eq!(transition(Some(&stored), &event, NOW).next, None);
         }
@@ -366,6 +413,17 @@ proptest! {
     fn the_first_effect_is_never_forgotten(stored in records(), event in events()) {
         if let (Some(first), Some(next)) = (stored.first_effect_at, transition(Some(&stored), &event, NOW).next) {
             prop_assert_eq!(next.first_effect_at, Some(first), "{:?}", event);
+        }
+    }
+
+    #[test]
+    fn progress_is_lost_only_by_a_job_that_ended_well(stored in records(), event in events()) {
+        if let Some(next) = transition(Some(&stored), &event, NOW).next {
+            match next.status {
+                Status::Succeeded | Status::Cancelled => prop_assert_eq!(next.progress, None),
+                _ if matches!(event, Event::SaveProgress { .. }) => prop_assert!(next.progress.is_some()),
+                _ => prop_assert_eq!(next.progress, stored.progress, "{:?}", event),
+            }
         }
     }
 

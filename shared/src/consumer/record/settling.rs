@@ -17,6 +17,9 @@ impl<H: Handler> RecordRun<'_, H> {
         match answer {
             Ok(done) => self.complete(started, done).await,
             Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
+            Err(failure) if failure.kind == FailureKind::Unfinished && !started.claimed.has_progressed() => {
+                self.fail(started, Failure::without_progress(failure)).await
+            }
             Err(failure) => self.fail(started, failure).await,
         }
     }
@@ -85,6 +88,7 @@ impl<H: Handler> RecordRun<'_, H> {
         let outcome = match self.write(started, &event).await {
             Ok(Verdict::Done(Status::RetryScheduled)) => match failure.kind {
                 FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
+                FailureKind::Unfinished => Outcome::Continued,
                 FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
@@ -93,9 +97,17 @@ impl<H: Handler> RecordRun<'_, H> {
             Ok(_) => Outcome::LeaseLost,
             Err(problem) => self.unsettled(started, &problem),
         };
-        if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
-            self.core.circuit.failed(tokio::time::Instant::now());
-            self.passed = None;
+        match failure.kind {
+            FailureKind::Retry(_) | FailureKind::Defer(_) => {
+                self.core.circuit.failed(tokio::time::Instant::now());
+                self.passed = None;
+            }
+            // Whatever the job still lacks, its provider works.
+            FailureKind::Unfinished => {
+                self.core.circuit.succeeded();
+                self.passed = None;
+            }
+            _ => {}
         }
         outcome
     }
@@ -110,11 +122,12 @@ impl<H: Handler> RecordRun<'_, H> {
             FailureKind::Defer(after) => after.unwrap_or(settings.defer),
             FailureKind::Release(after) => after,
             FailureKind::NoTime => settings.backoff.delay(self.received.receive_count, fastrand::f64()),
-            FailureKind::Permanent | FailureKind::LeaseLost => Duration::ZERO,
+            FailureKind::Permanent | FailureKind::Unfinished | FailureKind::LeaseLost => Duration::ZERO,
         };
         let due = self.core.clock.now() + delay;
         let ending = match failure.kind {
             FailureKind::Permanent => Ending::Die,
+            FailureKind::Unfinished => Ending::Continue { at: due, max_parts: settings.max_parts },
             FailureKind::Defer(_) | FailureKind::Release(_) | FailureKind::NoTime => Ending::Defer(due),
             FailureKind::Retry(_) | FailureKind::LeaseLost => Ending::Retry(due),
         };

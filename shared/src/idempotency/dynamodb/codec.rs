@@ -38,6 +38,8 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("payload_digest", record.payload_digest.as_deref().map(text));
     set("lease_token", record.lease_token.as_deref().map(text));
     set("lease_until", record.lease_until.map(millis));
+    set("parts", (record.parts > 0).then(|| number(record.parts)));
+    set("progress", record.progress.as_ref().map(json));
     set("effect_begun", record.effect_begun.then_some(AttributeValue::Bool(true)));
     set("first_effect_at", record.first_effect_at.map(millis));
     set("provider_ref", record.provider_ref.as_deref().map(text));
@@ -70,6 +72,8 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         generation: read.count("generation")?,
         attempts: read.count("attempts")?,
         crashes: read.count("crashes")?,
+        parts: read.count("parts")?,
+        progress: read.json("progress")?,
         lease_token: read.owned("lease_token")?,
         lease_until: read.millis("lease_until")?,
         effect_begun: matches!(item.get("effect_begun"), Some(AttributeValue::Bool(true))),

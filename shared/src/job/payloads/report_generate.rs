@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::period::Period;
 use super::reference_id::ReferenceId;
 use crate::job::payload::JobPayload;
 
@@ -15,10 +16,40 @@ pub struct ReportGenerate {
     /// The account whose jobs it is about.
     pub account_id: ReferenceId,
     /// The days that it covers.
-    pub period: String,
+    pub period: Period,
 }
 
 impl JobPayload for ReportGenerate {
     const TYPE: &'static str = "report.generate";
     const SCHEMA_VERSION: u32 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::job::{FieldError, JobKind};
+
+    use super::ReportGenerate;
+
+    fn errors(payload: &serde_json::Value) -> Vec<(String, String)> {
+        let kind = JobKind::of::<ReportGenerate>();
+        let errors: Vec<FieldError> = (kind.validate)(payload).err().unwrap_or_default();
+        errors.into_iter().map(|error| (error.pointer, error.message)).collect()
+    }
+
+    #[test]
+    fn months_and_days_pass() {
+        for period in ["2026-01", "2026-01-01/2026-12-31"] {
+            assert_eq!(errors(&json!({"reportId": "report-7", "accountId": "account-7", "period": period})), []);
+        }
+    }
+
+    #[test]
+    fn a_bad_period_is_told_beside_the_other_mistakes() {
+        let errors = errors(&json!({"reportId": "", "period": "2026-02-30/2026-03-01"}));
+        let pointers: Vec<_> = errors.iter().map(|(pointer, _)| pointer.as_str()).collect();
+        assert_eq!(pointers, ["/accountId", "/period", "/reportId"]);
+        assert_eq!(errors[1].1, "must name a month and days that exist, from 1970 on");
+    }
 }

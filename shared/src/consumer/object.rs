@@ -1,0 +1,47 @@
+//! Objects in S3 that a consumer is told about, and what it makes of them.
+
+/// What S3 says about one object, the same whichever way the notification came: straight, through SNS or through EventBridge.
+///
+/// Anybody who may write to the bucket chooses the key, and anybody who may send to the queue the rest: a handler checks that the
+/// bucket and the prefix are its own.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ObjectEvent {
+    /// The bucket's name.
+    pub bucket: String,
+    /// The object's key, decoded.
+    pub key: String,
+    /// The version of the object, where the bucket keeps versions.
+    pub version_id: Option<String>,
+    /// The entity tag, without quotes.
+    pub etag: Option<String>,
+    /// Size in bytes.
+    pub size: Option<u64>,
+    /// Orders the events of one key: the longer value, or of equally long ones the greater, is the later event
+    /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>).
+    pub sequencer: Option<String>,
+    /// What happened, such as `ObjectCreated:Put`.
+    pub event_name: String,
+}
+
+/// Keys are chosen by people and may name them: only what happened is shown.
+impl std::fmt::Debug for ObjectEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ObjectEvent").field("event_name", &self.event_name).field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// What a consumer makes of an [`ObjectEvent`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObjectVerdict<P> {
+    /// This job. Its payload is checked like one that came in an envelope.
+    Job(P),
+    /// Nothing to do, for this reason (a `snake_case` code): acknowledged without work, with one log line.
+    Skip(&'static str),
+    /// Not for this consumer: recorded as poison, on its way to the dead-letter queue.
+    Refuse {
+        /// Stable machine name, `snake_case`.
+        code: &'static str,
+        /// One sentence for a person. Never holds a key or a bucket's name.
+        message: String,
+    },
+}
