@@ -1,10 +1,10 @@
-//! One record through a consumer: a flat pipeline, one step a function.
+//! One job through a consumer: a flat pipeline, one step a function.
 //!
 //! ```text
-//! parse → circuit → budget → claim → rate → run → classify → settle
+//! read → circuit → budget → claim → rate → run → classify → settle
 //! ```
 //!
-//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
+//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the job. Visibility and the report follow for the whole batch
 //! (see [`batch`](super::batch)).
 
 mod reading;
@@ -17,11 +17,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use uuid::Uuid;
 
+use self::reading::Understood;
 use super::budget::Budget;
 use super::circuit::Pass;
 use super::claimed::Claimed;
 use super::context::JobContext;
 use super::core::Core;
+use super::entry::Entry;
 use super::failure::{Done, Failure};
 use super::handler::Handler;
 use super::outcome::Outcome;
@@ -31,7 +33,7 @@ use crate::idempotency::{Claim, EffectPolicy, ErrorClass, JobRecord, LastError, 
 use crate::job::{Job, JobId, payload_digest};
 use crate::visibility::Heartbeat;
 
-/// When a record is worked on.
+/// When a job is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// With the others. A job that a worker died of steps back.
@@ -42,7 +44,7 @@ pub(super) enum Turn {
 
 /// Why the pipeline stopped.
 pub(super) enum Stop {
-    /// The record is through.
+    /// The job is through.
     Ended(Outcome),
     /// Come back when the others are through.
     Postponed,
@@ -62,10 +64,11 @@ struct Started {
     noted_first_effect: bool,
 }
 
-/// One record on its way.
-pub(super) struct RecordRun<'a, H: Handler> {
+/// One job on its way.
+pub(super) struct JobRun<'a, H: Handler> {
     core: &'a Core<H>,
     received: &'a Received,
+    entry: &'a Entry,
     budget: Budget,
     heartbeat: Option<&'a Heartbeat>,
     turn: Turn,
@@ -78,10 +81,11 @@ pub(super) struct RecordRun<'a, H: Handler> {
     pub(super) handler_time: Option<Duration>,
 }
 
-impl<'a, H: Handler> RecordRun<'a, H> {
+impl<'a, H: Handler> JobRun<'a, H> {
     pub(super) fn new(
         core: &'a Core<H>,
         received: &'a Received,
+        entry: &'a Entry,
         budget: Budget,
         heartbeat: Option<&'a Heartbeat>,
         turn: Turn,
@@ -89,6 +93,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Self {
             core,
             received,
+            entry,
             budget,
             heartbeat,
             turn,
@@ -110,19 +115,18 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     async fn steps(&mut self) -> Result<Outcome, Stop> {
-        let envelope = self.parse().await?;
-        let (job, payload) = self.understand(envelope).await?;
+        let mut job = self.read().await?;
         self.pass_circuit()?;
         self.check_budget()?;
-        let started = self.claim(&job, payload).await?;
+        let started = self.claim(&mut job).await?;
         let answer = match self.wait_for_rate().await {
-            Ok(()) => self.run(&job, &started).await,
+            Ok(()) => self.run(&job.job, &started).await,
             Err(failure) => Err(failure),
         };
         Ok(self.settle(&started, answer).await)
     }
 
-    /// What becomes of a record that was not started. A FIFO message on its last receive cannot come back, so its job gets its reason
+    /// What becomes of a job that is not started. A FIFO message on its last receive cannot come back, so its job gets its reason
     /// now, unless it has ended before.
     pub(super) async fn leave(&mut self) -> Outcome {
         if !self.is_last_chance() {
@@ -136,9 +140,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     async fn give_up(&mut self) -> Result<Outcome, Stop> {
         self.turn = Turn::LastAndAlone;
-        let envelope = self.parse().await?;
-        let (job, payload) = self.understand(envelope).await?;
-        let started = self.claim(&job, payload).await?;
+        let mut job = self.read().await?;
+        let started = self.claim(&mut job).await?;
         Ok(self.settle(&started, Err(Failure::not_started())).await)
     }
 
@@ -164,25 +167,14 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     // -- claim ---------------------------------------------------------------------------------------------------------------
 
-    async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
+    async fn claim(&mut self, job: &mut Understood<H>) -> Result<Started, Stop> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
-        let claim = Claim {
-            job_id: job.id.clone(),
-            job_type: job.job_type.clone(),
-            schema_version: job.schema_version,
-            caller: format!("direct:{}", core.settings.queue_name.as_str()),
-            idempotency_key: job.idempotency_key.as_str().to_owned(),
-            business_id: job.business_id.clone(),
-            payload_digest: payload_digest(&payload),
-            payload,
-            token: token.clone(),
-            lease_until: self.budget.lease_until(core.clock.now(), &core.settings),
-            sent_at: self.received.sent_at,
-            takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
-            rules: core.rules(),
-        };
-        let record = match self.ask(claim).await {
+        let mut answer = self.ask(self.claim_of(job, &token)).await;
+        if matches!(answer, Ok(Verdict::PayloadMismatch)) && self.adopt_recorded_payload(job).await? {
+            answer = self.ask(self.claim_of(job, &token)).await;
+        }
+        let record = match answer {
             Ok(Verdict::Started(record)) => *record,
             Ok(Verdict::Postponed) => return Err(Stop::Postponed),
             Ok(Verdict::PayloadMismatch) => {
@@ -202,6 +194,25 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         // From the claim on, also while the job waits for the rate.
         self.start_heartbeat(&started).await;
         Ok(started)
+    }
+
+    fn claim_of(&self, understood: &Understood<H>, token: &str) -> Claim {
+        let (core, job) = (self.core, &understood.job);
+        Claim {
+            job_id: job.id.clone(),
+            job_type: job.job_type.clone(),
+            schema_version: job.schema_version,
+            caller: format!("direct:{}", core.settings.queue_name.as_str()),
+            idempotency_key: job.idempotency_key.as_str().to_owned(),
+            business_id: job.business_id.clone(),
+            payload_digest: payload_digest(&understood.payload),
+            payload: understood.payload.clone(),
+            token: token.to_owned(),
+            lease_until: self.budget.lease_until(core.clock.now(), &core.settings),
+            sent_at: self.received.sent_at,
+            takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
+            rules: core.rules(),
+        }
     }
 
     /// The first call after a freeze may fail, and an answer may get lost: one more try, which recognises what the first one wrote.
@@ -285,7 +296,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     // -- what a record answered ----------------------------------------------------------------------------------------------
 
-    /// The verdicts that stop a record before its handler.
+    /// The verdicts that stop a job before its handler.
     fn stopped(&self, verdict: Verdict) -> Outcome {
         match verdict {
             Verdict::AlreadySucceeded(_) => Outcome::Duplicate,

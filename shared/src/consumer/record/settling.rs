@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::super::failure::{Done, Failure, FailureKind};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
-use super::{RecordRun, Started};
+use super::{JobRun, Started};
 use crate::idempotency::{Certainty, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
 
-impl<H: Handler> RecordRun<'_, H> {
+impl<H: Handler> JobRun<'_, H> {
     /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
     pub(super) async fn settle(&mut self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
         if let Some(heartbeat) = self.heartbeat {
