@@ -69,6 +69,17 @@ pub struct Failure {
     pub message: String,
     /// What is known about the effect.
     pub(crate) certainty: Certainty,
+    /// Who failed.
+    pub(super) scope: Scope,
+}
+
+/// Who failed: decides whether a failure says anything about the next job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The provider that all jobs of the consumer share.
+    Provider,
+    /// Somebody whom this job alone, or a few, depend on.
+    OneTarget,
 }
 
 /// What shall happen to a job that failed.
@@ -95,7 +106,7 @@ pub enum FailureKind {
 
 impl Failure {
     fn new(kind: FailureKind, code: impl Into<String>, message: impl Into<String>, certainty: Certainty) -> Self {
-        Self { kind, code: code.into(), message: message.into(), certainty }
+        Self { kind, code: code.into(), message: message.into(), certainty, scope: Scope::Provider }
     }
 
     /// May go away by itself: try again after a backoff. The last attempt of such a failure is final.
@@ -165,6 +176,14 @@ impl Failure {
     #[must_use]
     pub fn surely_not_done(mut self) -> Self {
         self.certainty = Certainty::NotDone;
+        self
+    }
+
+    /// It was this job's own target that failed (the server of one customer), not the provider that all jobs share: the circuit does not count
+    /// it, and neither does the rule that an invocation errs when everything in it failed. The attempt counts as ever.
+    #[must_use]
+    pub fn of_one_target(mut self) -> Self {
+        self.scope = Scope::OneTarget;
         self
     }
 

@@ -19,6 +19,8 @@ pub enum Outcome {
     Retried(Duration, LastError),
     /// A part of a long job is done; the next one starts at once.
     Continued,
+    /// The same, but it was a target of this job alone that failed: no sign that others would fail too.
+    RetriedForTarget(Duration, LastError),
     /// Came too early for its provider; comes back after this time with its attempt given back.
     Deferred(Duration, LastError),
     /// The circuit to the provider is open; the job was not touched.
@@ -89,6 +91,7 @@ impl Outcome {
         match self {
             Self::Succeeded | Self::Duplicate | Self::Cancelled | Self::Skipped(_) => Disposition::Acknowledge,
             Self::Retried(after, _)
+            | Self::RetriedForTarget(after, _)
             | Self::Deferred(after, _)
             | Self::CircuitOpen(after)
             | Self::Waits(after)
@@ -110,7 +113,7 @@ impl Outcome {
             Self::Duplicate => "duplicate",
             Self::Cancelled => "cancelled",
             Self::Skipped(_) => "skipped",
-            Self::Retried(..) => "retried",
+            Self::Retried(..) | Self::RetriedForTarget(..) => "retried",
             Self::Continued => "continued",
             Self::Deferred(..) => "deferred",
             Self::CircuitOpen(_) => "circuit_open",
@@ -131,6 +134,7 @@ impl Outcome {
     pub const fn error(&self) -> Option<&LastError> {
         match self {
             Self::Retried(_, error)
+            | Self::RetriedForTarget(_, error)
             | Self::Deferred(_, error)
             | Self::Died(error)
             | Self::InDoubt(error)

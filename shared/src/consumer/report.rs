@@ -26,7 +26,7 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, o
     let metric = match outcome {
         Outcome::Succeeded => Some(Metric::JobsSucceeded),
         Outcome::Duplicate | Outcome::Cancelled => Some(Metric::JobsDuplicate),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
         Outcome::Continued => Some(Metric::JobsContinued),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => Some(Metric::JobsDeferred),
         Outcome::Died(_) => Some(Metric::JobsDead),
@@ -93,7 +93,7 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, out
     match outcome {
         Outcome::Succeeded => line!(info, "job succeeded"),
         Outcome::Duplicate | Outcome::Cancelled => line!(info, "job duplicate"),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
         Outcome::Continued => line!(info, "job continued"),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => line!(info, "job deferred"),
         Outcome::Waits(_) | Outcome::NotStarted => line!(info, "job not started"),

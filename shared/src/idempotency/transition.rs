@@ -24,7 +24,7 @@ use crate::clock::EpochMillis;
 /// may be a send that raced with the death: clocks differ, and SDKs repeat sends.
 pub const PUT_BACK_MARGIN: Duration = Duration::from_secs(60);
 
-/// A delivery this much ahead of a waiting job's time still runs: worker clocks differ, and a bounced message costs a receive.
+/// A delivery this much ahead of a job's time still runs: worker clocks differ, and a bounced message costs a receive.
 pub const NOT_DUE_TOLERANCE: Duration = Duration::from_secs(30);
 
 /// What becomes of a record.
@@ -112,8 +112,8 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
             runnable(&put_back(record), asked, now)
         }
         Status::Dead => Transition::answer(Verdict::WasDead(reason(record))),
-        Status::Accepted => runnable(record, asked, now),
-        Status::RetryScheduled => match record.retry_at {
+        // An accepted job waits too where its caller asked for a later time.
+        Status::Accepted | Status::RetryScheduled => match record.retry_at {
             Some(due) if due > now + NOT_DUE_TOLERANCE => Transition::answer(Verdict::NotDue(due)),
             _ => runnable(record, asked, now),
         },

@@ -37,7 +37,7 @@ pub(crate) use characters::is_carried;
 pub use envelope::{Envelope, Header, MAX_BUSINESS_ID_CHARS, Parsed};
 pub use envelope_error::EnvelopeError;
 pub use field_error::FieldError;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, Term};
 pub use id::{JobId, JobIdError};
 pub use idempotency_key::{IdempotencyKey, IdempotencyKeyError, MAX_IDEMPOTENCY_KEY_CHARS};
 pub use job::Job;

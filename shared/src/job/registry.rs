@@ -29,8 +29,12 @@ pub struct JobKind {
     pub schema_version: u32,
     /// Whether jobs have private `data` in their record.
     pub data: DataUse,
+    /// Whether the producer API takes jobs of this type.
+    pub from_api: bool,
     /// Checks a payload: its shape, its values and the rules that span fields. Pointers start at the payload.
     pub validate: fn(&Value) -> Result<(), Vec<FieldError>>,
+    /// The account that a payload names; `None` also for what is no payload of this type.
+    pub account_id: fn(&Value) -> Option<String>,
     /// Makes the JSON Schema of the payload.
     pub schema: fn() -> Value,
 }
@@ -44,7 +48,15 @@ impl JobKind {
     pub const fn of<P: JobPayload>() -> Self {
         assert!(JobType::is_valid(P::TYPE), "JobPayload::TYPE is not a job type like `email.send`");
         assert!(P::SCHEMA_VERSION > 0, "JobPayload::SCHEMA_VERSION counts from 1");
-        Self { job_type: P::TYPE, schema_version: P::SCHEMA_VERSION, data: P::DATA, validate: validate::<P>, schema: schema::<P> }
+        Self {
+            job_type: P::TYPE,
+            schema_version: P::SCHEMA_VERSION,
+            data: P::DATA,
+            from_api: P::FROM_API,
+            validate: validate::<P>,
+            account_id: account_id::<P>,
+            schema: schema::<P>,
+        }
     }
 
     /// The name as [`JobType`].
@@ -125,6 +137,10 @@ fn collect_member_names(schema: &Value, names: &mut BTreeSet<String>) {
 
 fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {
     decode::<P>(payload).map(drop)
+}
+
+fn account_id<P: JobPayload>(payload: &Value) -> Option<String> {
+    decode::<P>(payload).ok()?.account_id().map(str::to_owned)
 }
 
 fn schema<P: JobPayload>() -> Value {

@@ -105,7 +105,7 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
         account_id: Some("account-7".into()),
         callback_url: Some("https://shop.example/ikkai".into()),
         data: Some(json!({"note": "łódź ☕", "nested": [1, {"a": null}]})),
-        fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None)),
+        fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None, &[])),
         generation: 2,
         attempts: 1,
         crashes: 1,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ikkai::consumer::{BatchError, ConsumerSettings};
+use ikkai::consumer::{BatchError, ConsumerSettings, Failure};
 use ikkai::idempotency::Status;
 use ikkai::testing::{Bench, MessageBuilder, StoreCall, StoreFault};
 use tokio::time::Instant;
@@ -86,6 +86,15 @@ async fn failures_in_a_row_open_the_circuit_and_the_rest_is_deferred_untouched()
             assert!((seconds(30)..=seconds(40)).contains(&comes_back), "after the cool-down: {comes_back:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_single_targets_neither_open_the_circuit_nor_fail_the_invocation() {
+    let names = names(6);
+    let handler = each(&names, &Step::Fail(Failure::retry("receiver_failed", "the receiver answered 500").of_one_target()));
+    let bench = Bench::timed_with(handler.clone(), ConsumerSettings { error_when_all_fail: true, ..breaker(3) });
+    let answer = run(&bench, batch(&names)).await;
+    assert_eq!((answer.failed.len(), handler.starts().len()), (6, 6));
 }
 
 #[tokio::test(start_paused = true)]

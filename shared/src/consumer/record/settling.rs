@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::failure::{Done, Failure, FailureKind};
+use super::super::failure::{Done, Failure, FailureKind, Scope};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
 use super::{JobRun, Started};
@@ -90,6 +90,7 @@ impl<H: Handler> JobRun<'_, H> {
                 FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
                 FailureKind::Unfinished => Outcome::Continued,
                 FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                _ if failure.scope == Scope::OneTarget => Outcome::RetriedForTarget(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
             Ok(Verdict::Dead(error)) => Outcome::Died(error),
@@ -98,7 +99,7 @@ impl<H: Handler> JobRun<'_, H> {
             Err(problem) => self.unsettled(started, &problem),
         };
         match failure.kind {
-            FailureKind::Retry(_) | FailureKind::Defer(_) => {
+            FailureKind::Retry(_) | FailureKind::Defer(_) if failure.scope == Scope::Provider => {
                 self.core.circuit.failed(tokio::time::Instant::now());
                 self.passed = None;
             }
