@@ -106,7 +106,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Waits until a job's record is as wanted.
-    pub(super) async fn when(&self, job_id: &JobId, what: &str, wanted: impl Fn(&JobRecord) -> bool) -> Result<JobRecord, Missed> {
+    pub(super) async fn when(
+        &self,
+        job_id: &JobId,
+        what: &str,
+        wanted: impl Fn(&JobRecord) -> bool,
+    ) -> Result<JobRecord, Missed> {
         let asking = self.stage.eventually(what, async || self.record(job_id).await.filter(|record| wanted(record)));
         match asking.await {
             Ok(record) => Ok(record),
