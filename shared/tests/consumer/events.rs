@@ -337,8 +337,9 @@ impl Handler for Deliver {
 #[tokio::test]
 async fn the_delivery_of_an_event_has_no_event() {
     let bench = Bench::with(Deliver, with_events(settings()));
-    let payload = json!({"jobId": "job-1", "status": "dead", "generation": 0});
-    let message = MessageBuilder::job("m1", "webhook.deliver", "job-1:0:dead", payload);
+    let ended = MessageBuilder::email("a").job_id().unwrap();
+    let payload = json!({"jobId": ended.as_str(), "status": "dead", "generation": 0});
+    let message = MessageBuilder::job("m1", "webhook.deliver", &format!("{ended}:0:dead"), payload);
     bench.records.put(JobRecord { callback_url: Some("https://example.com/hook".into()), ..blank(&message, Status::Accepted) });
     let answer = bench.run_batch([message.build()]).await.unwrap();
     assert_eq!((answer.failed.len(), counted(&answer, "JobsSucceeded")), (0, 1));
