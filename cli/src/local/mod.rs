@@ -11,6 +11,7 @@ pub mod instance;
 pub mod logs;
 pub mod loopback;
 pub mod mailbox;
+pub mod payments;
 pub mod process;
 pub mod proxy;
 pub mod python;
