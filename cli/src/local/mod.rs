@@ -14,6 +14,7 @@ pub mod loopback;
 pub mod mailbox;
 pub mod objects;
 pub mod pictures;
+pub mod payments;
 pub mod process;
 pub mod proxy;
 pub mod python;
