@@ -85,7 +85,9 @@ impl JobContext {
         let bytes = progress.to_string().len();
         if bytes > Self::MAX_PROGRESS_BYTES {
             let limit = Self::MAX_PROGRESS_BYTES;
-            let message = format!("the progress has {bytes} bytes of JSON, at most {limit} are kept: save what is large elsewhere and name it");
+            let message = format!(
+                "the progress has {bytes} bytes of JSON, at most {limit} are kept: save what is large elsewhere and name it"
+            );
             return Err(Failure::permanent("progress_too_large", message));
         }
         if progress.is_null() {

@@ -31,20 +31,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Step::Done(ikkai::consumer::Done::new()),
     ];
     let saves = proptest::option::of(0u64..4);
-    (any::<bool>(), any::<bool>(), saves, 0u64..20_000, proptest::sample::select(ends)).prop_map(|(begins, acts, saves, takes, end)| {
-        let surely_not_done = matches!(&end, Step::Fail(failure) if failure.code == "refused");
-        let mut steps = vec![Step::Sleep(millis(takes))];
-        steps.extend(saves.map(|row| Step::Save(serde_json::json!({"row": row}))));
-        // A handler that keeps its contract: under `hold` no effect without an announcement, and no effect that it denies.
-        if begins || acts {
-            steps.push(Step::Begin(seconds(2)));
-        }
-        if acts && !surely_not_done {
-            steps.push(Step::Effect);
-        }
-        steps.push(end);
-        steps
-    })
+    (any::<bool>(), any::<bool>(), saves, 0u64..20_000, proptest::sample::select(ends)).prop_map(
+        |(begins, acts, saves, takes, end)| {
+            let surely_not_done = matches!(&end, Step::Fail(failure) if failure.code == "refused");
+            let mut steps = vec![Step::Sleep(millis(takes))];
+            steps.extend(saves.map(|row| Step::Save(serde_json::json!({"row": row}))));
+            // A handler that keeps its contract: under `hold` no effect without an announcement, and no effect that it denies.
+            if begins || acts {
+                steps.push(Step::Begin(seconds(2)));
+            }
+            if acts && !surely_not_done {
+                steps.push(Step::Effect);
+            }
+            steps.push(end);
+            steps
+        },
+    )
 }
 
 fn scripts() -> impl Strategy<Value = Vec<(&'static str, Vec<Step>)>> {
