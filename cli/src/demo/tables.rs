@@ -95,7 +95,10 @@ fn consumers(screen: &Screen, scenes: &[SceneReport], width: Option<u16>) {
         ]);
     }
     print_with_marks(screen, &table);
-    faint(screen, "Pictures are read by Pillow, charges counted at localstripe, the report is compared with a scan of the table,");
+    faint(
+        screen,
+        "Pictures are read by Pillow, charges counted at localstripe, the report is compared with a scan of the table,",
+    );
     faint(screen, "signatures are checked by the receiver's own code.");
 }
 

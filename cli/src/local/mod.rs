@@ -13,6 +13,7 @@ pub mod logs;
 pub mod loopback;
 pub mod mailbox;
 pub mod objects;
+pub mod payments;
 pub mod pictures;
 pub mod process;
 pub mod proxy;

@@ -75,7 +75,11 @@ async fn check(provider: &Provider, notes: &mut Notes, promise: &Promise, result
         promise.status == "succeeded",
     );
     if promise.status == "succeeded" {
-        notes.findings.equal(&format!("the job of {invoice} knows its payment"), result["paymentId"] == payment.id.as_str(), true);
+        notes.findings.equal(
+            &format!("the job of {invoice} knows its payment"),
+            result["paymentId"] == payment.id.as_str(),
+            true,
+        );
     }
     notes.figure(&format!("payments of {invoice}"), payments.len());
     Ok(())

@@ -118,7 +118,8 @@ async fn check(scene: &Scene<'_>, notes: &mut Notes, photograph: &Bytes, picture
     for ((size, format, bytes), seen) in pictures.iter().zip(&seen) {
         let Seen { width, height, position, difference, exif_tags, .. } = seen;
         let right_size = width == size && (f64::from(*width) / RATIO - f64::from(*height)).abs() <= 1.0;
-        let right = seen.format == *format && right_size && position == "upright" && *exif_tags == 0 && *difference < MAX_DIFFERENCE;
+        let right =
+            seen.format == *format && right_size && position == "upright" && *exif_tags == 0 && *difference < MAX_DIFFERENCE;
         notes.findings.check(
             format!("{size} px, {format}: that size and format, upright, no EXIF"),
             format!("{} {width}×{height}, {position}, {exif_tags} EXIF tags, {difference} of 255 off", seen.format),

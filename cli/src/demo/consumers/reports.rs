@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn a_line_of_the_csv_tells_job_and_status() {
-        assert_eq!(columns("email.send-1,email.send,succeeded,1,2031-01-01T00:00:00.000Z,,,,x"), Some(("email.send-1", "succeeded")));
+        assert_eq!(
+            columns("email.send-1,email.send,succeeded,1,2031-01-01T00:00:00.000Z,,,,x"),
+            Some(("email.send-1", "succeeded"))
+        );
         assert_eq!(columns("email.send-1"), None);
     }
 

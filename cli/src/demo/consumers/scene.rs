@@ -70,7 +70,8 @@ impl<'a> Scene<'a> {
         };
         let took = self.line.elapsed();
         let mut records = Vec::new();
-        for job_id in self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for job_id in jobs {
             records.extend(self.record(&job_id).await);
         }
         if let Some(broken) = notes.findings.broken().next() {
@@ -106,7 +107,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Waits until a job's record is as wanted.
-    pub(super) async fn when(&self, job_id: &JobId, what: &str, wanted: impl Fn(&JobRecord) -> bool) -> Result<JobRecord, Missed> {
+    pub(super) async fn when(
+        &self,
+        job_id: &JobId,
+        what: &str,
+        wanted: impl Fn(&JobRecord) -> bool,
+    ) -> Result<JobRecord, Missed> {
         let asking = self.stage.eventually(what, async || self.record(job_id).await.filter(|record| wanted(record)));
         match asking.await {
             Ok(record) => Ok(record),

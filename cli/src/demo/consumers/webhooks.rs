@@ -45,7 +45,12 @@ pub(super) async fn told(stage: &Stage<'_>) -> SceneOutcome {
         .await
 }
 
-async fn check_events(scene: &Scene<'_>, notes: &mut Notes, jobs: &[ikkai::job::JobId], all: &[Vec<Delivery>]) -> Result<(), Missed> {
+async fn check_events(
+    scene: &Scene<'_>,
+    notes: &mut Notes,
+    jobs: &[ikkai::job::JobId],
+    all: &[Vec<Delivery>],
+) -> Result<(), Missed> {
     let secret = secret_text(scene.stage.aws.address(), scene.output("WebhookSecretId")?).await;
     let secret = works("the signing secret can be read", secret)?;
     let secret: Value = serde_json::from_str(&secret).unwrap_or_default();
