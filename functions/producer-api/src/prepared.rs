@@ -123,7 +123,10 @@ fn check(envelope: &Envelope, data: Option<&Value>, served: &Served, key_place: 
             }
         }
     }
-    errors.extend(data_error(data, kind));
+    match data_error(data, kind) {
+        Some(error) => errors.push(error),
+        None => errors.extend((kind.check_data)(&envelope.payload, data)),
+    }
     if errors.is_empty() {
         return Ok(());
     }

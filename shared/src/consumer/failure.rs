@@ -80,6 +80,8 @@ pub(super) enum Scope {
     Provider,
     /// Somebody whom this job alone, or a few, depend on.
     OneTarget,
+    /// Something that no job of the consumer can do without.
+    EveryJob,
 }
 
 /// What shall happen to a job that failed.
@@ -184,6 +186,22 @@ impl Failure {
     #[must_use]
     pub fn of_one_target(mut self) -> Self {
         self.scope = Scope::OneTarget;
+        self
+    }
+
+    /// The effect may have happened, in this run or in an earlier one: where the job ends here, it is in doubt and not dead, and until
+    /// then it cannot be cancelled.
+    #[must_use]
+    pub fn possibly_done(mut self) -> Self {
+        self.certainty = Certainty::MayBeDone;
+        self
+    }
+
+    /// Every other job would fail in the same way, as without a valid key for the provider: the circuit opens at once. For
+    /// failures that come back; a job that ends says nothing about the others.
+    #[must_use]
+    pub fn opening_circuit(mut self) -> Self {
+        self.scope = Scope::EveryJob;
         self
     }
 

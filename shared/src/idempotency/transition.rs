@@ -267,6 +267,9 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
     if failing.effect == EffectPolicy::Hold && unknown {
         return doubt(record, failing.error.clone());
     }
+    // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
+    let nothing_happened = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
+    let record = &JobRecord { first_effect_at: record.first_effect_at.filter(|_| !nothing_happened), ..record.clone() };
     let used_up = record.attempts >= failing.max_attempts;
     let may_be_done = failing.certainty == Certainty::MayBeDone;
     match failing.ending {
@@ -281,15 +284,11 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
 }
 
 fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -> Transition {
-    // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let take_back = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
-    let first_effect_at = if take_back { None } else { record.first_effect_at };
     let next = JobRecord {
         status: Status::RetryScheduled,
         attempts,
         lease_until: None,
         effect_begun: false,
-        first_effect_at,
         last_error: Some(failing.error.clone()),
         retry_at: Some(at),
         ..record.clone()

@@ -44,8 +44,9 @@ pub use job::Job;
 pub use job_type::{JobType, JobTypeError, MAX_JOB_TYPE_CHARS};
 pub use payload::{DataUse, JobPayload};
 pub use payloads::{
-    BillingCharge, EmailSend, EndStatus, ImageFormat, ImageResize, MAX_PERIOD_DAYS, MAX_REFERENCE_ID_CHARS, Period, PeriodError,
-    ReferenceId, ReferenceIdError, ReportGenerate, WebhookDeliver,
+    Amount, AmountError, AssetId, AssetIdError, BillingCharge, Currency, CurrencyError, EmailSend, EndStatus, ImageFormat,
+    ImageResize, MAX_ASSET_ID_BYTES, MAX_PERIOD_DAYS, MAX_REFERENCE_ID_CHARS, MAX_VERSION_ID_BYTES, Money, MoneyError, Period,
+    PeriodError, ReferenceId, ReferenceIdError, ReportGenerate, VersionId, VersionIdError, WebhookDeliver,
 };
 pub use registry::{JobKind, decode, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};

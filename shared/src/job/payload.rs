@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::field_error::FieldError;
 
@@ -74,5 +75,11 @@ pub trait JobPayload: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 
     /// who may post jobs for it.
     fn account_id(&self) -> Option<&str> {
         None
+    }
+
+    /// Rules on the job's private `data`, which the producer applies before it takes the job. Pointers start at the request (`/data/amount`);
+    /// messages never contain a value.
+    fn check_data(&self, _data: Option<&Value>) -> Vec<FieldError> {
+        Vec::new()
     }
 }

@@ -98,6 +98,20 @@ async fn failures_of_single_targets_neither_open_the_circuit_nor_fail_the_invoca
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_that_would_meet_every_job_opens_the_circuit_at_once_and_uses_no_attempt() {
+    let names = names(4);
+    let failure = Failure::defer("key_refused", "the provider refuses the key", None).surely_not_done().opening_circuit();
+    let handler = Scripted::new().on("job-0", [Step::Fail(failure)]);
+    let bench = Bench::timed_with(handler.clone(), breaker(1_000));
+    let answer = run(&bench, batch(&names)).await;
+    assert_eq!((answer.failed.len(), handler.starts()), (4, vec!["job-0".to_owned()]));
+    let first = record(&bench, &MessageBuilder::email("job-0"));
+    assert_eq!((first.status, first.attempts), (Status::RetryScheduled, 0));
+    tokio::time::sleep(seconds(30)).await;
+    assert!(run(&bench, batch(&names[1..])).await.failed.is_empty(), "after the cool-down a job tries, and all go on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_the_cool_down_one_job_tries_and_its_success_closes_the_circuit() {
     let handler = Scripted::new().on("bad", [retry()]);
     let bench = Bench::timed_with(handler.clone(), breaker(1));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::clock::{Clock, EpochMillis, ManualClock};
 use ikkai::config::Reader;
 use ikkai::idempotency::{JobRecord, MemoryStore};
-use ikkai::job::{DataUse, EmailSend, JobKind, ReportGenerate};
+use ikkai::job::{BillingCharge, DataUse, EmailSend, JobKind, ReportGenerate};
 use ikkai::observability::Metrics;
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
 use ikkai::testing::{MemoryQueue, QueueCall, QueueFault, WatchedStore};
@@ -111,6 +111,7 @@ impl Bench {
             Served::new(JobKind::of::<EmailSend>(), QueueName::new("email"), queue.clone(), settings.max_queue_depth),
             Served::new(picture, QueueName::new("pictures"), queue.clone(), settings.max_queue_depth),
             Served::new(of_account, QueueName::new("accounts"), queue.clone(), settings.max_queue_depth),
+            Served::new(JobKind::of::<BillingCharge>(), QueueName::new("billing"), queue.clone(), settings.max_queue_depth),
             Served::new(report, QueueName::new("reports.fifo"), reports.clone(), settings.max_queue_depth),
         ]);
         let api = Api::new(settings, catalog, store.clone(), Arc::new(clock.clone()), metrics.clone());

@@ -6,6 +6,7 @@ mod batches;
 mod bench;
 mod callbacks;
 mod callers;
+mod charges;
 mod costs;
 mod doors;
 mod later;

@@ -98,18 +98,16 @@ impl<H: Handler> JobRun<'_, H> {
             Ok(_) => Outcome::LeaseLost,
             Err(problem) => self.unsettled(started, &problem),
         };
-        match failure.kind {
-            FailureKind::Retry(_) | FailureKind::Defer(_) if failure.scope == Scope::Provider => {
-                self.core.circuit.failed(tokio::time::Instant::now());
-                self.passed = None;
-            }
+        let now = tokio::time::Instant::now();
+        match (failure.kind, failure.scope) {
+            (FailureKind::Retry(_) | FailureKind::Defer(_), Scope::Provider) => self.core.circuit.failed(now),
+            (FailureKind::Retry(_) | FailureKind::Defer(_), Scope::EveryJob) => self.core.circuit.open(now),
             // Whatever the job still lacks, its provider works.
-            FailureKind::Unfinished => {
-                self.core.circuit.succeeded();
-                self.passed = None;
-            }
-            _ => {}
+            (FailureKind::Unfinished, _) => self.core.circuit.succeeded(),
+            // Says nothing about the provider: the pass is given back.
+            _ => return outcome,
         }
+        self.passed = None;
         outcome
     }
 
