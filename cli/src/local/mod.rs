@@ -12,8 +12,13 @@ pub mod instance;
 pub mod logs;
 pub mod loopback;
 pub mod mailbox;
+<<<<<<< HEAD
 pub mod objects;
+pub mod payments;
 pub mod pictures;
+=======
+pub mod payments;
+>>>>>>> wt-billing
 pub mod process;
 pub mod proxy;
 pub mod python;

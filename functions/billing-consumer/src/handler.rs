@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     async fn look_up(&self) -> Result<Option<Payment>, GatewayError> {
-        self.handler.gateway.find(self.order, self.context.first_effect_at()).await
+        self.handler.gateway.find(self.order).await
     }
 
     /// Whether the provider's list of payments can tell more than its answer did.

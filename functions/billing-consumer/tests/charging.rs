@@ -62,7 +62,7 @@ async fn a_message_that_comes_again_charges_nothing() {
 
 #[tokio::test]
 async fn a_charge_whose_answer_was_lost_is_asked_for_again_in_the_same_bytes_and_is_one() {
-    for fault in [Fault::LoseAnswer, Fault::Garble, Fault::DropRequest, Fault::Silence] {
+    for fault in [Fault::LoseAnswer, Fault::Garble, Fault::DropRequest] {
         let scene = Scene::new().await;
         let message = job("inv-1", "cus_good");
         scene.provider.fail_next(fault.clone());
@@ -84,6 +84,19 @@ async fn a_charge_whose_answer_was_lost_is_asked_for_again_in_the_same_bytes_and
         assert_eq!(scene.provider.charges(), 1, "{fault:?}");
         assert_eq!(scene.result(&message)["status"], "succeeded");
     }
+}
+
+#[tokio::test]
+async fn a_provider_that_keeps_silent_is_left_after_the_timeout_and_asked_again() {
+    let scene = Scene::new().await;
+    let message = job("inv-1", "cus_good");
+    scene.provider.fail_next(Fault::Silence);
+    let handler = scene::impatient_handler(&scene.provider.url(), scene.secret.clone()).await;
+    assert_eq!(scene.bench.another_worker(handler).run_batch([message.build()]).await.unwrap().failed, ["inv-1"]);
+    assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("provider_timeout".to_owned())));
+    scene.bench.clock.advance(HOUR);
+    assert!(scene.deliver(&message.clone().received(2)).await.failed.is_empty());
+    assert_eq!(scene.provider.charges(), 1);
 }
 
 #[tokio::test]

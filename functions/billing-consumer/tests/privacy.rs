@@ -44,7 +44,6 @@ async fn no_answer_of_the_provider_brings_anything_private_into_logs_or_records(
     let others = [
         Fault::LoseAnswer,
         Fault::Garble,
-        Fault::Silence,
         Fault::Claim(json!({"id": "pi", "amount": 7_713, "currency": "Zoe Private",
         "customer": "cus_zoe", "status": "succeeded"})),
     ];

@@ -22,10 +22,7 @@ async fn forgotten(fault: Fault, later: Duration) -> (Scene, MessageBuilder) {
     scene.provider.fail_next(fault);
     assert_eq!(scene.deliver(&message).await.failed, ["inv-1"]);
     scene.bench.clock.advance(later);
-    scene.provider.payments(|payments| {
-        payments.forget_keys();
-        payments.now = scene.now().as_i64() / 1_000;
-    });
+    scene.provider.payments(provider::Payments::forget_keys);
     (scene, message)
 }
 
@@ -90,9 +87,8 @@ async fn the_payment_is_found_on_a_later_page_among_other_payments_of_the_custom
     let (scene, message) = forgotten(Fault::LoseAnswer, 24 * HOUR).await;
     scene.provider.payments(|payments| {
         payments.page_size = 3;
-        let now = payments.now;
         for number in 0..10 {
-            let other = json!({"id": format!("pi_other_{number}"), "amount": 1999, "currency": "eur", "customer": "cus_good", "created": now,
+            let other = json!({"id": format!("pi_other_{number}"), "amount": 1999, "currency": "eur", "customer": "cus_good",
                                "status": "succeeded", "metadata": {"ikkai_job_id": "billing.charge-other"}});
             payments.intents().insert(0, other);
         }
@@ -107,9 +103,8 @@ async fn a_list_without_end_is_left_and_nothing_is_charged() {
     let (scene, message) = forgotten(Fault::LoseAnswer, 24 * HOUR).await;
     scene.provider.payments(|payments| {
         payments.page_size = 1;
-        let now = payments.now;
         for number in 0..30 {
-            let other = json!({"id": format!("pi_other_{number}"), "amount": 1, "currency": "eur", "customer": "cus_good", "created": now, "status": "succeeded"});
+            let other = json!({"id": format!("pi_other_{number}"), "amount": 1, "currency": "eur", "customer": "cus_good", "status": "succeeded"});
             payments.intents().insert(0, other);
         }
     });

@@ -4,7 +4,7 @@ mod failure;
 mod stripe;
 
 use async_trait::async_trait;
-use ikkai::{clock::EpochMillis, job::ReferenceId};
+use ikkai::job::ReferenceId;
 
 pub use self::{
     failure::GatewayError,
@@ -29,12 +29,12 @@ pub trait PaymentGateway: Send + Sync {
     /// Says what is known of the charge; see [`GatewayError`].
     async fn charge(&self, request: &ChargeRequest<'_>) -> Result<Payment, GatewayError>;
 
-    /// The payment of an order, if there is one that was answered by the customer's bank or waits for it. `since` is when the first
-    /// request for it can have been sent. Reads what is written, not a search index that lags behind.
+    /// The payment of an order, if there is one that was answered by the customer's bank or waits for it. Reads what is written, not a
+    /// search index that lags behind.
     ///
     /// # Errors
     /// It is not known whether there is one.
-    async fn find(&self, order: &ChargeOrder, since: Option<EpochMillis>) -> Result<Option<Payment>, GatewayError>;
+    async fn find(&self, order: &ChargeOrder) -> Result<Option<Payment>, GatewayError>;
 }
 
 /// One request to charge.

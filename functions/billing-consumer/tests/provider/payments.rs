@@ -26,8 +26,6 @@ pub(crate) struct Payments {
     cards: HashMap<String, Card>,
     intents: Vec<Value>,
     keys: HashMap<String, Remembered>,
-    /// Unix seconds of payments made now.
-    pub(crate) now: i64,
     pub(crate) page_size: usize,
 }
 
@@ -114,7 +112,7 @@ impl Payments {
         let card = self.cards.get(&text("payment_method")).copied().unwrap_or(Card::Good);
         let mut intent = json!({
             "id": format!("pi_{}", self.intents.len() + 1), "object": "payment_intent", "amount": amount, "amount_received": 0,
-            "currency": text("currency"), "customer": text("customer"), "created": self.now, "last_payment_error": null,
+            "currency": text("currency"), "customer": text("customer"), "last_payment_error": null,
             "metadata": {"ikkai_job_id": text("metadata[ikkai_job_id]"), "invoice_id": text("metadata[invoice_id]")},
         });
         let error = match card {
@@ -161,12 +159,7 @@ impl Payments {
                 (200, json!({"data": cards.map(|id| json!({"id": id})).collect::<Vec<_>>(), "has_more": false}))
             }
             "/v1/payment_intents" => {
-                let since: i64 = query.get("created[gte]").map_or(0, |text| text.parse().unwrap());
-                let mut all: Vec<&Value> = self
-                    .intents
-                    .iter()
-                    .filter(|intent| intent["customer"] == customer && intent["created"].as_i64() >= Some(since))
-                    .collect();
+                let mut all: Vec<&Value> = self.intents.iter().filter(|intent| intent["customer"] == customer).collect();
                 if let Some(after) = query.get("starting_after") {
                     let position = all.iter().position(|intent| intent["id"] == *after).unwrap();
                     all.drain(..=position);

@@ -2,10 +2,8 @@
 //!
 //! The list is read and not the search API, whose index lags behind what is written by a minute and more
 //! (<https://docs.stripe.com/search#data-freshness>): a payment that is not found must not be there.
+//! For the same reason the list is not narrowed by date: that would make one charge or two a matter of two machines' clocks.
 
-use std::time::Duration;
-
-use ikkai::clock::EpochMillis;
 use serde::Deserialize;
 use url::Url;
 
@@ -19,11 +17,8 @@ use crate::order::ChargeOrder;
 /// Payments on a page, the most that Stripe gives (<https://docs.stripe.com/api/payment_intents/list>).
 const PAGE: &str = "100";
 
-/// Pages that are read at most.
+/// Pages that are read at most. A customer with more payments needs a person to look.
 const MAX_PAGES: usize = 20;
-
-/// Payments this much older than the first request are looked at too: two machines' clocks are compared.
-const CLOCK_MARGIN: Duration = Duration::from_secs(3_600);
 
 /// One search, page by page.
 pub(super) struct Search<'a> {
@@ -47,17 +42,13 @@ impl<'a> Search<'a> {
     }
 
     /// The URL of the next page.
-    pub(super) fn page(&mut self, mut list: Url, since: Option<EpochMillis>) -> Result<Url, GatewayError> {
+    pub(super) fn page(&mut self, mut list: Url) -> Result<Url, GatewayError> {
         if self.pages == MAX_PAGES {
             return Err(GatewayError::Unavailable { code: "lookup_too_long" });
         }
         self.pages += 1;
         let mut query = list.query_pairs_mut();
         query.append_pair("customer", self.order.customer_id.as_str()).append_pair("limit", PAGE);
-        if let Some(since) = since {
-            let earliest = (since.as_i64() / 1_000).saturating_sub(i64::try_from(CLOCK_MARGIN.as_secs()).unwrap_or(0)).max(0);
-            query.append_pair("created[gte]", &earliest.to_string());
-        }
         if let Some(last) = &self.last {
             query.append_pair("starting_after", last);
         }

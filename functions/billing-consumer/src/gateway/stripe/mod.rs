@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
-use ikkai::{clock::EpochMillis, job::ReferenceId};
+use ikkai::job::ReferenceId;
 use url::{Url, form_urlencoded};
 
 pub use self::api_url::{ApiUrl, ApiUrlError};
@@ -109,11 +109,11 @@ impl PaymentGateway for StripeGateway {
         payment_intent::charged(&answer, request.order, amount)
     }
 
-    async fn find(&self, order: &ChargeOrder, since: Option<EpochMillis>) -> Result<Option<Payment>, GatewayError> {
+    async fn find(&self, order: &ChargeOrder) -> Result<Option<Payment>, GatewayError> {
         let amount = amount::charged(order.money)?;
         let mut search = listing::Search::new(order, amount);
         loop {
-            let url = search.page(self.url.at(&["v1", "payment_intents"]), since)?;
+            let url = search.page(self.url.at(&["v1", "payment_intents"]))?;
             if search.read(&self.get(url).await?)? {
                 return search.found();
             }
