@@ -27,6 +27,8 @@ pub enum Extras {
     Checks,
     /// The payment provider alone.
     Payments,
+    /// A decoder of pictures alone.
+    Pictures,
 }
 
 impl Extras {
@@ -36,6 +38,7 @@ impl Extras {
             Self::None => &["localstack/requirements.txt"],
             Self::Checks => &["localstack/requirements.txt", "localstack/requirements-check.txt"],
             Self::Payments => &["localstack/requirements-payments.txt"],
+            Self::Pictures => &["localstack/requirements-pictures.txt"],
         }
     }
 }

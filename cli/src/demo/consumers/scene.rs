@@ -70,7 +70,8 @@ impl<'a> Scene<'a> {
         };
         let took = self.line.elapsed();
         let mut records = Vec::new();
-        for job_id in self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for job_id in jobs {
             records.extend(self.record(&job_id).await);
         }
         if let Some(broken) = notes.findings.broken().next() {
