@@ -122,6 +122,7 @@ impl<H: Handler> BatchProcessor<H> {
             kind: JobKind::of::<H::Payload>(),
             ledger: Ledger::new(store, clock.clone()),
             queue,
+            events: None,
             clock,
             metrics: Metrics::new(&settings.metrics_namespace, &settings.service),
             circuit: Circuit::new(settings.circuit_failures, settings.circuit_cooldown),
@@ -129,6 +130,13 @@ impl<H: Handler> BatchProcessor<H> {
             settings,
         };
         Self { core }
+    }
+
+    /// The queue that completion events go to, the one called `events_queue_name` in the settings. Without that name there are no events.
+    #[must_use]
+    pub fn with_events(mut self, queue: Arc<dyn Queue>) -> Self {
+        self.core.events = self.core.settings.events_queue_name.clone().map(|name| (name, queue));
+        self
     }
 
     /// Works on one event and says which messages failed. Metrics go to `out`, one line a batch.
@@ -243,6 +251,7 @@ impl<H: Handler> BatchProcessor<H> {
             settled.push(Settled {
                 entry: index,
                 job_id: run.job_id,
+                completion: run.completion,
                 disposition: outcome.disposition(),
                 outcome,
                 follows,

@@ -1,5 +1,6 @@
-//! The end of a batch, message by message: renewals, visibility, and the report.
+//! The end of a batch, message by message: completion events, renewals, visibility, and the report.
 
+mod events;
 mod renewal;
 
 use std::collections::HashSet;
@@ -7,6 +8,7 @@ use std::collections::HashSet;
 use aws_lambda_events::sqs::SqsBatchResponse;
 
 use super::batch::{BatchError, Invocation};
+use super::completion::Completion;
 use super::core::Core;
 use super::entry::Entry;
 use super::handler::Handler;
@@ -24,7 +26,9 @@ pub(super) struct Settled {
     /// As far as the message was understood.
     pub(super) job_id: Option<JobId>,
     pub(super) outcome: Outcome,
-    /// What that means for its message.
+    /// What its caller is told, if anything.
+    pub(super) completion: Option<Completion>,
+    /// What the outcome means for its message.
     pub(super) disposition: Disposition,
     pub(super) follows: Follows,
     /// When that was decided.
@@ -68,7 +72,8 @@ impl<'a, H: Handler> Closing<'a, H> {
         Self { core, received, entries, settled, answer_by }
     }
 
-    pub(super) async fn close(self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
+    pub(super) async fn close(mut self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
+        self.tell_callers().await;
         let mut messages = self.fold();
         self.renew(&mut messages, invocation).await;
         let failed: Vec<&Folded<'_>> =
@@ -90,6 +95,10 @@ impl<'a, H: Handler> Closing<'a, H> {
             }
         }
         Ok(response)
+    }
+
+    fn message_of(&self, job: &Settled) -> &Received {
+        &self.received[self.entries[job.entry].message]
     }
 
     /// One verdict a message out of those on its jobs. A message with a job that has none is left out.

@@ -9,6 +9,7 @@ mod budget;
 mod circuit;
 mod claimed;
 mod closing;
+mod completion;
 mod context;
 mod core;
 mod entry;

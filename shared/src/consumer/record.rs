@@ -21,6 +21,7 @@ use self::reading::Understood;
 use super::budget::Budget;
 use super::circuit::Pass;
 use super::claimed::Claimed;
+use super::completion::Completion;
 use super::context::JobContext;
 use super::core::Core;
 use super::entry::Entry;
@@ -29,7 +30,7 @@ use super::handler::Handler;
 use super::outcome::Outcome;
 use super::received::Received;
 use crate::clock::EpochMillis;
-use crate::idempotency::{Claim, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
+use crate::idempotency::{Claim, Decision, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
 use crate::job::{Job, JobId, payload_digest};
 use crate::visibility::Heartbeat;
 
@@ -79,6 +80,8 @@ pub(super) struct JobRun<'a, H: Handler> {
     pub(super) attempt: u32,
     pub(super) created_at: Option<EpochMillis>,
     pub(super) handler_time: Option<Duration>,
+    /// What the job's caller is told, if it has ended and its caller wants to know.
+    pub(super) completion: Option<Completion>,
 }
 
 impl<'a, H: Handler> JobRun<'a, H> {
@@ -102,6 +105,7 @@ impl<'a, H: Handler> JobRun<'a, H> {
             attempt: 0,
             created_at: None,
             handler_time: None,
+            completion: None,
         }
     }
 
@@ -171,20 +175,20 @@ impl<'a, H: Handler> JobRun<'a, H> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
         let mut answer = self.ask(self.claim_of(job, &token)).await;
-        if matches!(answer, Ok(Verdict::PayloadMismatch)) && self.adopt_recorded_payload(job).await? {
+        if matches!(&answer, Ok(Decision { verdict: Verdict::PayloadMismatch, .. })) && self.adopt_recorded_payload(job).await? {
             answer = self.ask(self.claim_of(job, &token)).await;
         }
-        let record = match answer {
-            Ok(Verdict::Started(record)) => *record,
-            Ok(Verdict::Postponed) => return Err(Stop::Postponed),
-            Ok(Verdict::PayloadMismatch) => {
+        let decision = answer.map_err(|error| self.unrecorded(&error))?;
+        let record = match decision.verdict {
+            Verdict::Started(record) => *record,
+            Verdict::Postponed => return Err(Stop::Postponed),
+            Verdict::PayloadMismatch => {
                 let message =
                     "the job's record belongs to a request with another payload; use a new idempotency key for new content";
                 let error = LastError::new(ErrorClass::Permanent, "payload_mismatch", message);
                 return Err(self.record_poison(error).await.into());
             }
-            Ok(verdict) => return Err(self.stopped(verdict).into()),
-            Err(error) => return Err(self.unrecorded(&error).into()),
+            verdict => return Err(self.stopped(verdict, decision.record.as_deref()).into()),
         };
         self.note(&record);
         let noted_first_effect =
@@ -216,7 +220,7 @@ impl<'a, H: Handler> JobRun<'a, H> {
     }
 
     /// The first call after a freeze may fail, and an answer may get lost: one more try, which recognises what the first one wrote.
-    async fn ask(&self, claim: Claim) -> Result<Verdict, StoreError> {
+    async fn ask(&self, claim: Claim) -> Result<Decision, StoreError> {
         match self.in_time(self.core.ledger.claim(claim.clone())).await {
             Err(StoreError::Unreachable { .. }) => self.in_time(self.core.ledger.claim(claim)).await,
             answered => answered,
@@ -296,8 +300,10 @@ impl<'a, H: Handler> JobRun<'a, H> {
 
     // -- what a record answered ----------------------------------------------------------------------------------------------
 
-    /// The verdicts that stop a job before its handler.
-    fn stopped(&self, verdict: Verdict) -> Outcome {
+    /// The verdicts that stop a job before its handler, and the record they are about. Of a job that had ended before its caller is told
+    /// once more: the worker that ended it may have died before its event was out.
+    fn stopped(&mut self, verdict: Verdict, record: Option<&JobRecord>) -> Outcome {
+        self.completion = record.and_then(Completion::of_ended);
         match verdict {
             Verdict::AlreadySucceeded(_) => Outcome::Duplicate,
             Verdict::Cancelled => Outcome::Cancelled,

@@ -16,7 +16,7 @@ mod view;
 
 pub use dynamodb::DynamoStore;
 pub use event::{Certainty, Claim, ClaimRules, EffectPolicy, Ending, Event, Failing, Takeover, Verdict};
-pub use ledger::Ledger;
+pub use ledger::{Decision, Ledger};
 pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};
 pub use store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};

@@ -4,6 +4,7 @@
 mod bodies;
 mod calls;
 mod effects;
+mod events;
 mod fifo;
 mod laws;
 mod leases;

@@ -1,5 +1,6 @@
 //! Jobs that are made of S3's events.
 
+use ikkai::clock::Clock;
 use ikkai::consumer::ObjectEvent;
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::testing::{Bench, MessageBuilder};
@@ -62,8 +63,8 @@ fn uploads() -> Scripted {
     Scripted::new().mails_about_objects("welcome")
 }
 
-/// The record of the job about the upload called `name`.
-pub(crate) fn record_of(bench: &Bench<Scripted>, name: &str) -> Option<JobRecord> {
+/// The record of the job whose delivery is called `name`, as that of an upload of this name is.
+pub(crate) fn record_of<C: Clock + Clone>(bench: &Bench<Scripted, C>, name: &str) -> Option<JobRecord> {
     bench.records.all().into_iter().find(|record| record.payload.as_ref().is_some_and(|payload| payload["deliveryId"] == name))
 }
 

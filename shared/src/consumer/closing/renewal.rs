@@ -7,6 +7,7 @@ use crate::consumer::batch::Invocation;
 use crate::consumer::body;
 use crate::consumer::handler::Handler;
 use crate::consumer::outcome::Disposition;
+use crate::consumer::received::Received;
 use crate::consumer::report;
 use crate::idempotency::{PUT_BACK_MARGIN, Status, was_put_back};
 use crate::queue::{OutgoingMessage, copy_of, send_all};
@@ -108,7 +109,7 @@ impl<H: Handler> Closing<'_, H> {
         match (is(Standing::Waits), is(Standing::Ended)) {
             (true, false) => Fate::Copy,
             // Once, and as late as possible: each copy of a part would add a message to the queue.
-            (true, true) if self.is_last_receive(message.message) => {
+            (true, true) if self.is_last_receive(&self.received[message.message]) => {
                 let waiting = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Waits);
                 Fate::Split(waiting.filter_map(|(job, _)| self.entries[job.entry].place).collect())
             }
@@ -126,12 +127,15 @@ impl<H: Handler> Closing<'_, H> {
             Disposition::ToDeadLetterQueue(_) => return Standing::Ended,
             Disposition::ComeBack(_) | Disposition::Leave => {}
         }
+        if Self::is_done_but_untold(job) {
+            return Standing::Waits;
+        }
         let is_fresh = job.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
         if is_fresh && !job.outcome.left_record_unread() {
             return Standing::Waits;
         }
         let Some(job_id) = &job.job_id else { return Standing::Unknown };
-        let sent_at = self.received[self.entries[job.entry].message].sent_at;
+        let sent_at = self.message_of(job).sent_at;
         match self.core.ledger.get(job_id).await {
             Ok(None) => Standing::Waits,
             Ok(Some(record)) => match record.status {
@@ -147,10 +151,10 @@ impl<H: Handler> Closing<'_, H> {
     /// The table does not answer. Its outage must not send jobs to the DLQ that were never tried, so the last receive is renewed unasked;
     /// before that the message comes back and asks again.
     fn standing_without_record(&self, job: &Settled) -> Standing {
-        if self.is_last_receive(self.entries[job.entry].message) { Standing::Waits } else { Standing::Unknown }
+        if self.is_last_receive(self.message_of(job)) { Standing::Waits } else { Standing::Unknown }
     }
 
-    fn is_last_receive(&self, message: usize) -> bool {
-        self.received[message].receive_count >= self.core.settings.max_receive_count
+    fn is_last_receive(&self, received: &Received) -> bool {
+        received.receive_count >= self.core.settings.max_receive_count
     }
 }

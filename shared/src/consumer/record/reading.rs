@@ -9,7 +9,7 @@ use super::super::entry::{Content, PAYLOAD_CHECK, guarded};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
 use super::{JobRun, Stop};
-use crate::idempotency::{Created, ErrorClass, Event, JobRecord, LastError, Status, Verdict};
+use crate::idempotency::{Created, Decision, ErrorClass, Event, JobRecord, LastError, Status, Verdict};
 use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, decode};
 
 /// A job with its payload both ways: decoded for the handler, as it was sent for the record.
@@ -112,13 +112,13 @@ impl<H: Handler> JobRun<'_, H> {
         };
         self.job_id = Some(job_id.clone());
         let mut held = self.in_time(self.core.ledger.apply(&job_id, &hold(settings.schema_hold))).await;
-        if matches!(held, Ok(Verdict::SchemaHeld)) && self.is_last_chance() {
+        if matches!(&held, Ok(Decision { verdict: Verdict::SchemaHeld, .. })) && self.is_last_chance() {
             // A FIFO message cannot be renewed: it has waited as long as it could.
             held = self.in_time(self.core.ledger.apply(&job_id, &hold(Duration::ZERO))).await;
         }
         match held {
-            Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
-            Ok(verdict) => self.stopped(verdict),
+            Ok(Decision { verdict: Verdict::SchemaHeld, .. }) => Outcome::SchemaHeld(settings.schema_defer),
+            Ok(Decision { verdict, record }) => self.stopped(verdict, record.as_deref()),
             Err(error) => self.unrecorded(&error),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::completion::Completion;
 use super::super::failure::{Done, Failure, FailureKind, Scope};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
@@ -14,14 +15,16 @@ impl<H: Handler> JobRun<'_, H> {
         if let Some(heartbeat) = self.heartbeat {
             heartbeat.release(&started.claimed).await;
         }
-        match answer {
+        let outcome = match answer {
             Ok(done) => self.complete(started, done).await,
             Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
             Err(failure) if failure.kind == FailureKind::Unfinished && !started.claimed.has_progressed() => {
                 self.fail(started, Failure::without_progress(failure)).await
             }
             Err(failure) => self.fail(started, failure).await,
-        }
+        };
+        self.completion = Completion::of_ending(&started.record, &outcome);
+        outcome
     }
 
     /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
