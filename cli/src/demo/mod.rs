@@ -187,7 +187,7 @@ async fn set_up(screen: &Screen, consumers: bool) -> Result<Setting, Failure> {
     let (provider, python) = if consumers { others_parts(&progress).await? } else { (None, PathBuf::new()) };
     let options = Options::new("demo").progress(progress);
     let scaled = stage::scaled_parameters().into_iter();
-    let payments = provider.as_ref().map(|provider| ("PaymentApiUrl".to_owned(), provider.url()));
+    let payments = provider.as_ref().map(|provider| ("PaymentApiUrl".to_owned(), provider.front.url()));
     let parameters = scaled.chain(payments);
     let aws = LocalAws::start(parameters.fold(options, |options, (name, value)| options.parameter(name, value))).await?;
     let step = shown.begin("deploying three more stacks, for workers that will be killed or kept busy");

@@ -7,7 +7,6 @@ pub mod checkout;
 pub mod deploy;
 pub mod engine;
 pub mod environment;
-pub mod gate;
 pub mod instance;
 pub mod logs;
 pub mod loopback;

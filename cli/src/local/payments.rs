@@ -107,6 +107,12 @@ impl PaymentsFake {
         }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The base URL of its API.
     #[must_use]
     pub fn url(&self) -> String {

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use super::super::findings::Missed;
 use super::super::stage::Stage;
 use super::provider::Provider;
-use super::scene::{Notes, Scene, SceneOutcome, works};
+use super::scene::{Notes, Scene, SceneOutcome};
+use crate::local::proxy::Rule;
+
+/// What asks the provider to charge.
+const CHARGE: &str = "http.POST /v1/payment_intents";
 
 /// Test cards (<https://docs.stripe.com/testing>).
 pub(super) const PAYS: &str = "4242424242424242";
@@ -30,11 +34,9 @@ pub(super) async fn paid(stage: &Stage<'_>) -> SceneOutcome {
         .play(async |scene, notes| {
             let provider = stage.provider()?;
             let (good, bad) = (provider.customer(PAYS).await?, provider.customer(IS_DECLINED).await?);
-            works("the provider will lose an answer", provider.fake.lose_answers(1).await)?;
+            let losing = Rule::on(CHARGE).text(LOST.invoice).times(1).forward_then_drop();
+            let losing = provider.front.add(losing);
             let lost = scene.post(LOST.invoice, &charge(LOST.invoice, &good)).await?;
-            let carried_out = async || provider.payments_of(LOST.invoice).await.ok().filter(|found| !found.is_empty());
-            stage.eventually("the provider carries out the charge", carried_out).await?;
-            scene.line.note("charged, and the answer is lost");
             let approved = scene.post(APPROVED.invoice, &charge(APPROVED.invoice, &good)).await?;
             let declined = scene.post(DECLINED.invoice, &charge(DECLINED.invoice, &bad)).await?;
             for (job_id, promise) in [(&approved, &APPROVED), (&declined, &DECLINED), (&lost, &LOST)] {
@@ -42,10 +44,12 @@ pub(super) async fn paid(stage: &Stage<'_>) -> SceneOutcome {
                 notes.findings.equal(&format!("attempts for {}", promise.invoice), record.attempts, promise.attempts);
                 check(provider, notes, promise, &record.result.unwrap_or_default()).await?;
             }
+            notes.findings.equal("answers that were lost", losing.hits(), 1);
             // Nobody tries a declined card again.
             scene.drained("BillingQueueName").await?;
-            let declined = provider.payments_of(DECLINED.invoice).await?.len();
-            notes.findings.equal("payments tried for the declined card", declined, 1);
+            let calls = provider.front.calls();
+            let tries = calls.of(CHARGE).filter(|call| call.job_ids.iter().any(|id| id == declined.as_str())).count();
+            notes.findings.equal("requests to charge the declined card", tries, 1);
             Ok("approved, declined, answer lost: 3 jobs, 3 payments at the provider".to_owned())
         })
         .await

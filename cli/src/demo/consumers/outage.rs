@@ -20,7 +20,7 @@ pub(super) async fn outlived(stage: &Stage<'_>) -> SceneOutcome {
         .play(async |scene, notes| {
             let provider = stage.provider()?;
             let customer = provider.customer(PAYS).await?;
-            provider.door.shut().await;
+            provider.door.refuse_connections().await;
             let before = stage.aws.proxy().calls();
             let mut charges = Vec::new();
             for invoice in INVOICES {
@@ -38,7 +38,7 @@ pub(super) async fn outlived(stage: &Stage<'_>) -> SceneOutcome {
                 unpaid += usize::from(scene.record(job_id).await.is_some_and(|record| !record.status.is_final()));
             }
             notes.findings.equal("charges that still wait at the end of the outage", unpaid, INVOICES.len());
-            works("the provider is back", provider.door.open())?;
+            provider.door.accept_connections().await;
             let outage = began.elapsed();
             scene.line.note("the provider is back");
 

@@ -1,4 +1,4 @@
-//! The payment provider of the scenes: a stateful Stripe written by others, and a door in front of it that can be shut.
+//! The payment provider of the scenes: a stateful Stripe written by others, behind proxies that lose its answers and shut its door.
 
 use std::path::Path;
 
@@ -8,16 +8,18 @@ use super::super::Failure;
 use super::super::findings::Missed;
 use super::scene::works;
 use crate::local::checkout::Checkout;
-use crate::local::gate::Gate;
 use crate::local::payments::PaymentsFake;
+use crate::local::proxy::Proxy;
 use crate::progress::Progress;
 
 /// The payment provider.
 #[derive(Debug)]
 pub(in crate::demo) struct Provider {
-    pub(super) fake: PaymentsFake,
+    fake: PaymentsFake,
+    /// What the first stack knows as the provider.
+    pub(in crate::demo) front: Proxy,
     /// What the stack of the outage knows as the provider.
-    pub(in crate::demo) door: Gate,
+    pub(in crate::demo) door: Proxy,
 }
 
 /// A payment as the provider keeps it.
@@ -34,13 +36,8 @@ impl Provider {
     /// Starts it, with its log in `folder`.
     pub(in crate::demo) async fn start(folder: &Path, progress: &Progress) -> Result<Self, Failure> {
         let fake = PaymentsFake::start(&Checkout::find()?, folder, progress).await?;
-        let address = fake.url().trim_start_matches("http://").parse()?;
-        Ok(Self { door: Gate::open_to(address).await?, fake })
-    }
-
-    /// The base URL of its API.
-    pub(in crate::demo) fn url(&self) -> String {
-        self.fake.url()
+        let (front, door) = tokio::try_join!(Proxy::start(fake.address()), Proxy::start(fake.address()))?;
+        Ok(Self { fake, front, door })
     }
 
     /// Its payments for an invoice, whatever became of them.
