@@ -1,10 +1,12 @@
 //! What a receiver's answer means for the event.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use ikkai::idempotency::{ErrorClass, Status};
+use ikkai::callback::Reach;
+use ikkai::idempotency::{ErrorClass, JobRecord, Status};
 use ikkai::testing::{Bench, TokioClock};
-use webhook_consumer::{DeliveryError, SystemLookup};
+use webhook_consumer::{DeliveryError, SystemLookup, WebhookHandler};
 
 use crate::receiver::{Receiver, Reply, status};
 use crate::scene::{Scene, Secret, ended, event_of, handler, settings};
@@ -94,14 +96,8 @@ async fn a_receiver_that_says_nothing_costs_its_timeout_and_is_tried_again() {
     let receiver = Receiver::start([Reply::Silence]).await;
     let scene = Scene::new();
     scene.ended(&receiver.url());
-    let clock = TokioClock::new(Bench::<webhook_consumer::WebhookHandler>::START);
-    let handler = handler(
-        &scene.jobs,
-        &std::sync::Arc::new(Secret::default()),
-        std::sync::Arc::new(clock),
-        std::sync::Arc::new(SystemLookup),
-        ikkai::callback::Reach::Loopback,
-    );
+    let clock = TokioClock::new(Bench::<WebhookHandler>::START);
+    let handler = handler(&scene.jobs, &Arc::new(Secret::default()), Arc::new(clock), Arc::new(SystemLookup), Reach::Loopback);
     let bench = Bench::timed_with(handler, settings());
     let message = event_of(&ended(&receiver.url()));
     bench.run_batch([message.build()]).await.unwrap();
@@ -152,8 +148,9 @@ async fn one_failing_receiver_does_not_hold_up_the_events_of_others() {
         scene.deliver(&failing.clone().received(receives)).await;
         scene.bench.clock.advance(Duration::from_secs(3_600));
     }
-    let fine = event_of(&ikkai::idempotency::JobRecord { generation: 1, ..ended(&good.url()) });
-    scene.jobs.put(ikkai::idempotency::JobRecord { generation: 1, ..ended(&good.url()) });
+    let other = JobRecord { generation: 1, ..ended(&good.url()) };
+    scene.jobs.put(other.clone());
+    let fine = event_of(&other);
     assert!(scene.deliver(&fine).await.failed.is_empty(), "the circuit, which opens after one failure here, is closed");
     assert_eq!(good.requests().len(), 1);
 }

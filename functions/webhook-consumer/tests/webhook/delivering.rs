@@ -79,14 +79,16 @@ async fn a_message_that_comes_again_is_no_second_post() {
 
 #[tokio::test]
 async fn an_end_that_is_over_is_told_without_what_is_no_longer_known() {
-    let (scene, receiver) = (Scene::new(), Receiver::start([]).await);
-    let again = JobRecord { status: Status::Running, generation: 3, ..dead(&receiver.url()) };
-    scene.jobs.put(again.clone());
-    scene.deliver(&event(again.job_id.as_str(), "dead", 2)).await;
-    let body = receiver.requests()[0].json();
-    assert_eq!((&body["type"], &body["status"], &body["generation"]), (&json!("job.dead"), &json!("dead"), &json!(2)));
-    for member in ["result", "error", "occurredAt"] {
-        assert_eq!(body.get(member), None, "{member}");
+    for (status, generation) in [(Status::Running, 3), (Status::Dead, 3), (Status::Cancelled, 2)] {
+        let (scene, receiver) = (Scene::new(), Receiver::start([]).await);
+        let again = JobRecord { status, generation, ..dead(&receiver.url()) };
+        scene.jobs.put(again.clone());
+        scene.deliver(&event(again.job_id.as_str(), "dead", 2)).await;
+        let body = receiver.requests()[0].json();
+        assert_eq!((&body["type"], &body["status"], &body["generation"]), (&json!("job.dead"), &json!("dead"), &json!(2)));
+        for member in ["result", "error", "occurredAt"] {
+            assert_eq!(body.get(member), None, "{member} of a job that is {status}");
+        }
     }
 }
 
