@@ -66,3 +66,31 @@ pub enum ObjectVerdict<P> {
         message: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn keys_of_objects_are_the_published_ones() {
+        let page = include_str!("../../../docs/messages.md");
+        let (_, rest) = page.split_once("```json object-keys\n").expect("the block is there");
+        let vectors: Vec<Value> = serde_json::from_str(rest.split_once("\n```").expect("the block ends").0).expect("a list");
+        assert_eq!(vectors.len(), 2);
+        for vector in vectors {
+            let text = |name: &str| vector[name].as_str().map(str::to_owned);
+            let object = ObjectEvent {
+                bucket: text("bucket").unwrap(),
+                key: text("key").unwrap(),
+                version_id: text("versionId"),
+                etag: text("etag"),
+                size: Some(1),
+                sequencer: text("sequencer"),
+                event_name: "ObjectCreated:Put".to_owned(),
+            };
+            assert_eq!(object.idempotency_key().unwrap().as_str(), text("idempotencyKey").unwrap());
+        }
+    }
+}

@@ -150,3 +150,32 @@ async fn what_asks_for_no_work_is_acknowledged_with_one_line_and_no_call() {
         );
     }
 }
+
+const PAGE: &str = include_str!("../../../docs/messages.md");
+
+/// The example that is marked with `json <name>` on the page.
+fn example(name: &str) -> &'static str {
+    let (_, rest) = PAGE.split_once(&format!("```json {name}\n")).unwrap_or_else(|| panic!("docs/messages.md has no `{name}`"));
+    rest.split_once("\n```").expect("the block ends").0
+}
+
+#[tokio::test]
+async fn the_documented_forms_of_a_job_are_one_job() {
+    let handler = Scripted::new();
+    let bench = Bench::with(handler.clone(), settings());
+    for form in ["job", "sns", "event-bridge"] {
+        assert!(run(&bench, [MessageBuilder::new(form, example(form))]).await.failed.is_empty(), "{form}");
+    }
+    assert_eq!((handler.effects_of("mail-1001"), bench.records.all().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_documented_forms_of_an_upload_tell_the_same() {
+    let handler = Scripted::new();
+    let bench = Bench::with(handler.clone(), settings());
+    for form in ["s3", "s3-event-bridge"] {
+        run(&bench, [MessageBuilder::new(form, example(form))]).await;
+    }
+    let told = handler.objects();
+    assert_eq!((told.len(), &told[0], told[0].key.as_str()), (2, &told[1], "uploads/summer 2026+1.jpg"));
+}
