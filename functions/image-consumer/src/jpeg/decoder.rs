@@ -91,8 +91,7 @@ impl Buffered {
             let (across, down) = header.frame.padded_blocks(component);
             vec![[0; 64]; across as usize * down as usize]
         });
-        let mut buffered =
-            Self { planes: planes.collect(), quantization: vec![None; header.frame.components.len()], header };
+        let mut buffered = Self { planes: planes.collect(), quantization: vec![None; header.frame.components.len()], header };
         let mut segments = Segments { data, position: buffered.header.first_scan };
         let mut scans = 0;
         loop {
@@ -143,7 +142,8 @@ impl Buffered {
                     for row in 0..v {
                         for column in 0..h {
                             let at = (unit_row * v + row) * stride + unit * h + column;
-                            let block = planes[part.0].get_mut(at as usize).ok_or(malformed("a block lies outside of the frame"))?;
+                            let block =
+                                planes[part.0].get_mut(at as usize).ok_or(malformed("a block lies outside of the frame"))?;
                             if frame.is_progressive {
                                 let tables = (tables.dc[part.1].as_ref(), tables.ac[part.2].as_ref());
                                 state.progressive_block(part.0, &scan, tables, block)?;

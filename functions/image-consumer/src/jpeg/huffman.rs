@@ -1,6 +1,9 @@
 //! Huffman tables.
 
-use super::{bits::{BitReader, signed}, malformed};
+use super::{
+    bits::{BitReader, signed},
+    malformed,
+};
 use crate::picture_error::PictureError;
 
 /// Codes up to this length are looked up at once.

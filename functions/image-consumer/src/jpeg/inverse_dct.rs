@@ -40,7 +40,13 @@ pub(super) fn factors(quantization: &Quantization, side: u32) -> [f32; 64] {
 
 /// Reconstructs a block of `side` × `side` samples into rows of `stride` bytes. `last` is the last zigzag position that has a value.
 #[inline]
-pub(super) fn reconstruct(block: &[f32; 64], last: usize, side: u32, samples: &mut [u8], stride: usize) -> Result<(), PictureError> {
+pub(super) fn reconstruct(
+    block: &[f32; 64],
+    last: usize,
+    side: u32,
+    samples: &mut [u8],
+    stride: usize,
+) -> Result<(), PictureError> {
     let end = (side as usize - 1) * stride + side as usize;
     let samples = samples.get_mut(..end).ok_or(malformed("a block lies outside of the frame"))?;
     match side {

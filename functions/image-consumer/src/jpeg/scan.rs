@@ -1,13 +1,8 @@
 //! The blocks of a scan: entropy decoding (T.81, annexes F.2 and G.2).
 
 use super::{
-    ZIGZAG,
-    bits::BitReader,
-    frame::Frame,
-    header::Tables,
-    huffman::HuffmanTable,
-    inverse_dct::ZIGZAG_BY_COLUMNS,
-    malformed, truncated,
+    ZIGZAG, bits::BitReader, frame::Frame, header::Tables, huffman::HuffmanTable, inverse_dct::ZIGZAG_BY_COLUMNS, malformed,
+    truncated,
 };
 use crate::picture_error::PictureError;
 
