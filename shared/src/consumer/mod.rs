@@ -1,15 +1,18 @@
 //! Consumers: a handler on a queue.
 //!
-//! [`run`] is the whole of a function's `main`. [`BatchProcessor`] works on a batch; each record goes through the flat pipeline in
-//! `record`, and the table of what SQS is told about it is in `outcome`.
+//! [`run`] is the whole of a function's `main`. [`BatchProcessor`] works on a batch; what its messages hold is read in `body` and `entry`,
+//! each job goes through the flat pipeline in `record`, and the table of what SQS is told about its message is in `outcome`.
 
 mod batch;
+mod body;
 mod budget;
 mod circuit;
 mod claimed;
 mod closing;
+mod completion;
 mod context;
 mod core;
+mod entry;
 mod failure;
 mod handler;
 mod lambda;
