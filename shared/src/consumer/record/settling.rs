@@ -95,9 +95,10 @@ impl<H: Handler> RecordRun<'_, H> {
         };
         if matches!(failure.kind, FailureKind::Retry(_) | FailureKind::Defer(_)) {
             let now = tokio::time::Instant::now();
-            match failure.opens_circuit {
-                true => self.core.circuit.open(now),
-                false => self.core.circuit.failed(now),
+            if failure.opens_circuit {
+                self.core.circuit.open(now);
+            } else {
+                self.core.circuit.failed(now);
             }
             self.passed = None;
         }
