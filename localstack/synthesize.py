@@ -3,7 +3,7 @@
     python synthesize.py infra/template.yaml < sets.json
 
 Standard input is a JSON list of parameter sets, each an object of strings; what a set leaves out has its default. Standard output
-is one JSON object: `parameters` and `mappings` as the template declares them, and in `stacks` one stack a set, after the SAM
+is one JSON object: `parameters` and `mappings` as the template declares them, the names of its `outputs`, and in `stacks` one stack a set, after the SAM
 transform and with parameters, mappings, conditions and string functions put in. References from one resource to another stay.
 In place of a set that CloudFormation would refuse stands {"refused": "why"}.
 """
@@ -76,6 +76,8 @@ def check_rules(template, parameters):
 
     def truth(body):
         (function, argument), = body.items()
+        if function == "Fn::And":
+            return all(truth(one) for one in argument)
         if function == "Fn::Or":
             return any(truth(one) for one in argument)
         if function == "Fn::Not":
@@ -215,7 +217,12 @@ def main():
     # Once for all sets: without values the transform leaves references to parameters as they are.
     native = transform(copy.deepcopy(template), {}, NoManagedPolicies())
     stacks = [synthesize(template, native, given) for given in sets]
-    out = {"parameters": template.get("Parameters", {}), "mappings": template.get("Mappings", {}), "stacks": stacks}
+    out = {
+        "parameters": template.get("Parameters", {}),
+        "mappings": template.get("Mappings", {}),
+        "outputs": list(template.get("Outputs", {})),
+        "stacks": stacks,
+    }
     json.dump(out, sys.stdout)
 
 

@@ -262,3 +262,93 @@ async fn the_proxy_stops_listening_when_it_is_dropped() {
     drop(proxy);
     assert!(TcpStream::connect(address).await.is_err());
 }
+
+fn signed_for_s3() -> &'static str {
+    "AWS4-HMAC-SHA256 Credential=test/20261129/us-east-1/s3/aws4_request, SignedHeaders=host"
+}
+
+#[tokio::test]
+async fn an_object_of_tens_of_megabytes_passes_both_ways() {
+    let (echo, proxy) = pair().await;
+    let body: Bytes = (0..=255_u8).cycle().take(48 * 1024 * 1024 + 7).collect::<Vec<_>>().into();
+    let request = Request::put(format!("{}/assets/uploads/large.jpg?x-id=PutObject", proxy.url()))
+        .header("authorization", signed_for_s3())
+        .body(Full::new(body.clone()))
+        .unwrap();
+    let answer = http_client().request(request).await.unwrap();
+    assert!(answer.into_body().collect().await.unwrap().to_bytes() == body, "the answer is the body");
+    assert!(echo.seen.lock().unwrap()[0].1 == body, "the body arrived as it was sent");
+    let calls = proxy.calls();
+    assert_eq!(calls.totals["s3.PutObject"].request_bytes, body.len() as u64);
+    assert_eq!(calls.calls[0].object.as_deref(), Some("uploads/large.jpg"));
+}
+
+#[tokio::test]
+async fn a_fault_of_s3_is_for_one_object_and_speaks_xml() {
+    let (echo, proxy) = pair().await;
+    proxy.add(Rule::on("s3.PutObject").target("assets").object("derived/a b.jpg/256.webp").answer(
+        503,
+        "SlowDown",
+        "reduce <rate>",
+    ));
+    let put = async |key: &str| {
+        let request = Request::put(format!("{}/assets/{key}", proxy.url()))
+            .header("authorization", signed_for_s3())
+            .body(Full::new(Bytes::from_static(b"x")))
+            .unwrap();
+        let answer = http_client().request(request).await.unwrap();
+        let status = answer.status().as_u16();
+        (status, String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
+    };
+    let (status, error) = put("derived/a%20b.jpg/256.webp").await;
+    assert_eq!((status, error.as_str()), (503, "<Error><Code>SlowDown</Code><Message>reduce &lt;rate&gt;</Message></Error>"));
+    assert_eq!(put("derived/a%20b.jpg/720.webp").await.0, 200);
+    assert_eq!(echo.count(), 1);
+}
+
+/// Posts a charge, as to a payment provider.
+async fn charge(client: &Client<HttpConnector, Full<Bytes>>, proxy: &Proxy, job: &str) -> Result<(u16, Bytes), ()> {
+    let request = Request::post(format!("{}/v1/payment_intents", proxy.url()))
+        .header("authorization", "Bearer sk_test_12345")
+        .header("idempotency-key", job)
+        .body(Full::new(Bytes::from_static(b"amount=1999")))
+        .unwrap();
+    let answer = client.request(request).await.map_err(drop)?;
+    Ok((answer.status().as_u16(), answer.into_body().collect().await.map_err(drop)?.to_bytes()))
+}
+
+#[tokio::test]
+async fn a_provider_that_is_not_aws_fails_in_its_own_words_or_after_it_was_asked() {
+    let (echo, proxy) = pair().await;
+    let operation = "http.POST /v1/payment_intents";
+    proxy.add(Rule::on(operation).job("j1").answer(500, "api_error", "try again").times(1));
+    proxy.add(Rule::on(operation).job("j1").forward_then_drop().times(1));
+    let client = http_client();
+    let (status, body) = charge(&client, &proxy, "j1").await.unwrap();
+    assert_eq!((status, body), (500, Bytes::from(r#"{"error":{"message":"try again","type":"api_error"}}"#)));
+    assert_eq!(echo.count(), 0);
+    assert!(charge(&client, &proxy, "j1").await.is_err(), "the answer is lost");
+    assert_eq!(echo.count(), 1);
+    let calls = proxy.calls();
+    assert_eq!(calls.about("j1").map(|call| call.ending).collect::<Vec<_>>(), [Ending::Refused(500), Ending::AnswerLost(200)]);
+}
+
+#[tokio::test]
+async fn a_shut_door_refuses_connections_closes_open_ones_and_opens_at_the_same_address() {
+    let (echo, proxy) = pair().await;
+    let client = http_client();
+    charge(&client, &proxy, "j1").await.unwrap();
+    let mut idle = TcpStream::connect(proxy.address()).await.unwrap();
+    proxy.until(|calls| calls.connections == 2).await;
+
+    proxy.refuse_connections().await;
+    let refused = TcpStream::connect(proxy.address()).await.unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    assert_eq!(idle.read(&mut [0; 1]).await.unwrap_or(0), 0, "an open connection is closed");
+    assert!(charge(&client, &proxy, "j2").await.is_err());
+    assert_eq!(echo.count(), 1);
+
+    proxy.accept_connections().await;
+    charge(&client, &proxy, "j3").await.unwrap();
+    assert_eq!(echo.count(), 2);
+}

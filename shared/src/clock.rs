@@ -5,6 +5,8 @@
 //! where seconds belong never expires, a second value read as milliseconds has expired since 1970; so the two are different types, and
 //! going from one to the other is always spelled out.
 
+mod rfc3339;
+
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::sync::Arc;
@@ -13,8 +15,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::rfc3339::{Rfc3339, Rfc3339Error};
+pub(crate) use self::rfc3339::{civil_date, days_since_1970};
+
 const MILLIS_PER_SECOND: i64 = 1_000;
-const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Milliseconds since 1970-01-01T00:00:00Z: leases, deadlines, log lines. Arithmetic saturates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,6 +67,14 @@ impl EpochMillis {
     #[must_use]
     pub const fn rfc3339(self) -> Rfc3339 {
         Rfc3339(self)
+    }
+
+    /// Reads an instant in RFC 3339, with `Z` or an offset. What is finer than a millisecond is cut off.
+    ///
+    /// # Errors
+    /// When the text is none, or names a day or a time that does not exist.
+    pub fn parse_rfc3339(text: &str) -> Result<Self, Rfc3339Error> {
+        rfc3339::parse(text)
     }
 }
 
@@ -138,40 +150,6 @@ impl fmt::Display for EpochSeconds {
     }
 }
 
-/// Prints an instant as RFC 3339; made by [`EpochMillis::rfc3339`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rfc3339(EpochMillis);
-
-impl fmt::Display for Rfc3339 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = self.0.0.rem_euclid(MILLIS_PER_SECOND);
-        let seconds = self.0.0.div_euclid(MILLIS_PER_SECOND);
-        let (year, month, day) = civil_date(seconds.div_euclid(SECONDS_PER_DAY));
-        let second_of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-        let (hour, minute, second) = (second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-    }
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Years are counted from March, so that the leap day is a year's last day, inside eras of 400 years
-/// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
-pub(crate) const fn civil_date(days_since_1970: i64) -> (i64, i64, i64) {
-    const DAYS_PER_ERA: i64 = 146_097;
-    const DAYS_FROM_MARCH_0000_TO_1970: i64 = 719_468;
-    let days = days_since_1970 + DAYS_FROM_MARCH_0000_TO_1970;
-    let era = days.div_euclid(DAYS_PER_ERA);
-    let day_of_era = days.rem_euclid(DAYS_PER_ERA);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
-}
-
 /// Where the kit gets the time from. Everything that compares times takes a clock, so that tests can set it.
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
@@ -225,9 +203,6 @@ impl Clock for ManualClock {
 
 #[cfg(test)]
 mod tests {
-    use aws_smithy_types::date_time::{DateTime, Format};
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -264,19 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn the_calendar_knows_leap_days_and_years_before_1970() {
-        for (millis, text) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-            (1_709_251_199_999, "2024-02-29T23:59:59.999Z"),
-            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
-            (-1, "1969-12-31T23:59:59.999Z"),
-        ] {
-            assert_eq!(EpochMillis::from_i64(millis).rfc3339().to_string(), text);
-        }
-    }
-
-    #[test]
     fn a_manual_clock_moves_only_when_told_and_shares_its_time_with_clones() {
         let clock = ManualClock::new(EpochMillis::from_i64(5));
         let seen: Arc<dyn Clock> = Arc::new(clock.clone());
@@ -290,14 +252,5 @@ mod tests {
     fn the_system_clock_shows_this_century() {
         let year_2020 = EpochMillis::from_i64(1_577_836_800_000);
         assert!(SystemClock.now() > year_2020);
-    }
-
-    proptest! {
-        #[test]
-        fn dates_agree_with_another_implementation(millis in -62_135_596_800_000_i64..253_402_300_800_000) {
-            let ours = EpochMillis::from_i64(millis).rfc3339().to_string();
-            let theirs = DateTime::from_str(&ours, Format::DateTime).expect("ours is a valid date");
-            prop_assert_eq!(theirs.to_millis().expect("in range"), millis);
-        }
     }
 }

@@ -12,9 +12,11 @@
 //! | [`visibility`] | backoff and heartbeat |
 //! | [`queue`] | batched sends, visibility, renewal |
 //! | [`observability`] | logs, metrics, trace headers |
+//! | [`callback`] | which URLs and addresses a caller may be told at |
 //! | [`config`], [`clock`], [`aws`] | settings read once, typed time, AWS clients |
 
 pub mod aws;
+pub mod callback;
 pub mod clock;
 pub mod config;
 pub mod consumer;

@@ -53,7 +53,7 @@ pub(super) struct Environment {
     /// The engine's port on 127.0.0.1; without it a free one is chosen.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: Option<u16>,
-    /// A folder of packed functions (`producer-api.zip`, `email-consumer.zip`) to deploy; without it they are built.
+    /// A folder of packed functions (`producer-api.zip` and so on, one zip a function) to deploy; without it they are built.
     #[arg(long, value_name = "FOLDER")]
     pub(super) functions: Option<PathBuf>,
 }
@@ -223,7 +223,7 @@ async fn status(screen: &Screen) -> Result<ExitCode, Failure> {
         let of_function = |pid| process::variable(pid, "AWS_LAMBDA_FUNCTION_NAME").as_deref() == Some(function);
         members.into_iter().filter(|member| of_function(member.pid)).count()
     };
-    let functions = [running.stack.producer(), running.stack.email_consumer()].map(|name| (name.to_owned(), workers(name)));
+    let functions: Vec<_> = running.stack.functions().into_iter().map(|name| (name.to_owned(), workers(name))).collect();
     let of_stack = format!("{}-", running.stack.name());
     let queues: Vec<_> = counts.into_iter().filter(|(name, _)| name.starts_with(&of_stack)).collect();
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Failure, target};
 use crate::local::logs::{LogLine, LogReader};
+use crate::local::stack::{Consumer, Stack};
 use crate::screen::{Format, Screen, Tone};
 
 /// How often new lines are looked for.
@@ -16,7 +17,7 @@ const EVERY: Duration = Duration::from_millis(300);
 /// Options of `logs`.
 #[derive(Debug, Args)]
 pub(super) struct Logs {
-    /// Whose log; without it, both functions'.
+    /// Whose log; without it, every function's.
     #[arg(value_enum)]
     of: Option<Source>,
     /// Goes on with new lines until Ctrl-C.
@@ -30,20 +31,46 @@ enum Source {
     ProducerApi,
     /// The mail sender.
     EmailConsumer,
+    /// The maker of pictures.
+    ImageConsumer,
+    /// The charger of customers.
+    BillingConsumer,
+    /// The writer of reports.
+    ReportConsumer,
+    /// The caller of callbacks.
+    WebhookConsumer,
+    /// The reader of bounces and complaints.
+    SesFeedback,
     /// The engine itself.
     Engine,
+}
+
+impl Source {
+    /// The function's name in a stack; the engine has none.
+    fn function(self, stack: &Stack) -> Option<&str> {
+        let consumer = |consumer| Some(stack.consumer(consumer).function);
+        match self {
+            Self::ProducerApi => Some(stack.producer()),
+            Self::EmailConsumer => consumer(Consumer::Email),
+            Self::ImageConsumer => consumer(Consumer::Image),
+            Self::BillingConsumer => consumer(Consumer::Billing),
+            Self::ReportConsumer => consumer(Consumer::Report),
+            Self::WebhookConsumer => consumer(Consumer::Webhook),
+            Self::SesFeedback => Some(stack.feedback()),
+            Self::Engine => None,
+        }
+    }
 }
 
 impl Logs {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
         let running = target::running()?;
-        if self.of == Some(Source::Engine) {
-            return engine_log(screen, &running.log, self.follow).await;
-        }
         let names = match self.of {
-            Some(Source::ProducerApi) => vec![running.stack.producer()],
-            Some(Source::EmailConsumer) => vec![running.stack.email_consumer()],
-            _ => vec![running.stack.producer(), running.stack.email_consumer()],
+            None => running.stack.functions(),
+            Some(source) => match source.function(&running.stack) {
+                Some(function) => vec![function],
+                None => return engine_log(screen, &running.log, self.follow).await,
+            },
         };
         let mut readers: Vec<_> = names.iter().map(|name| (*name, LogReader::new(running.engine, name))).collect();
         let reading = async {

@@ -33,11 +33,13 @@ pub struct Arguments {
 pub(super) enum Section {
     /// The main job, end to end: a posted job becomes exactly one mail, whatever goes wrong on the way.
     Main,
+    /// All consumers: pictures, charges, reports, webhooks and bounces, each checked by something that others wrote.
+    Consumers,
 }
 
 impl Section {
     /// Every section, in the order in which they are played.
-    const ALL: [Self; 1] = [Self::Main];
+    const ALL: [Self; 2] = [Self::Main, Self::Consumers];
 }
 
 impl Arguments {
@@ -106,8 +108,9 @@ mod tests {
         let error = read(&["--only", "everything"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         let text = error.to_string();
-        assert!(text.contains("'everything'") && text.contains("possible values: main"), "{text}");
-        assert_eq!(read(&["--only", "main"]).unwrap().only, Some(Section::Main));
+        assert!(text.contains("'everything'") && text.contains("possible values: main, consumers"), "{text}");
+        assert_eq!(read(&["--only", "main"]).unwrap().sections(), [Section::Main]);
+        assert_eq!(read(&["--only", "consumers"]).unwrap().sections(), [Section::Consumers]);
     }
 
     #[test]

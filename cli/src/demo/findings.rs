@@ -48,6 +48,11 @@ impl Findings {
         self.check(format!("{what}: at least {least:?}"), format!("{found:?}"), kept);
     }
 
+    /// Takes the findings of something else over.
+    pub(super) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// What never came is a promise that was not kept.
     pub(super) fn missed(&mut self, missed: &Missed) {
         self.check(&missed.what, &missed.found, false);

@@ -1,10 +1,11 @@
 //! `cargo demo`: plays what happens to jobs on a complete AWS on this machine, and checks what came of it.
 //!
 //! Every promise is compared with something measured: the job's record, the proxy's journal of all calls, the provider's mailbox, the
-//! dead-letter queues. From the top: [`run`] starts the environment, `scenes` play, `report` and `tables` tell.
+//! dead-letter queues. From the top: [`run`] starts the environment, `scenes` and `consumers` play, `report` and `tables` tell.
 
 mod arguments;
 mod calls;
+mod consumers;
 mod cost;
 mod findings;
 mod interrupt;
@@ -21,6 +22,7 @@ mod tables;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,7 @@ use std::time::{Duration, Instant};
 pub use arguments::Arguments;
 
 use arguments::Section;
+use consumers::Provider;
 use findings::{Findings, Missed};
 use interrupt::Interrupt;
 use job::JobOutcome;
@@ -36,11 +39,13 @@ use json_file::JsonFile;
 use keep::Staying;
 use live::Live;
 use observer::Observer;
-use report::{JobReport, NormalJobReport, Report, rounded};
+use report::{JobReport, NormalJobReport, Report, SceneReport, rounded};
 use stage::{Stacks, Stage};
 
+use crate::local::checkout::Checkout;
 use crate::local::environment::{LocalAws, Options};
 use crate::local::process;
+use crate::local::python::{self, Extras};
 use crate::progress::Progress;
 use crate::screen::{Format, Screen, chain};
 
@@ -129,9 +134,10 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
     screen.note("A complete AWS starts on this machine; nothing leaves it. The first run builds for some minutes.");
     screen.note("");
     let began = Instant::now();
-    let (aws, stacks) = set_up(screen).await?;
+    let plays_consumers = arguments.sections().contains(&Section::Consumers);
+    let Setting { aws, stacks, provider, python } = set_up(screen, plays_consumers).await?;
     let live = Live::new(*screen);
-    let stage = Stage { aws: &aws, stacks: &stacks, live, observer: Observer::default() };
+    let stage = Stage { aws: &aws, stacks: &stacks, live, observer: Observer::default(), provider, python };
     let engine = stage.engine().await?;
     screen.note("");
     screen.note(format!("AWS  http://{} ({engine})", aws.address()));
@@ -147,14 +153,27 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
                 () = play_main(&stage, &mut report) => {}
                 failure = stage.observer.run(&aws) => return Err(failure),
             },
+            Section::Consumers => tokio::select! {
+                () = play_consumers(&stage, &mut report) => {}
+                failure = stage.observer.run(&aws) => return Err(failure),
+            },
         }
     }
     aws.proxy().clear_rules();
     Ok((report, aws))
 }
 
-/// Starts the environment: the first stack, and beside it those for scenes that need workers of their own.
-async fn set_up(screen: &Screen) -> Result<(LocalAws, Stacks), Failure> {
+/// What the scenes play in.
+struct Setting {
+    aws: LocalAws,
+    stacks: Stacks,
+    provider: Option<Provider>,
+    python: PathBuf,
+}
+
+/// Starts the environment: the first stack, and beside it those for scenes that need workers of their own; for the consumers a payment
+/// provider and a decoder of pictures.
+async fn set_up(screen: &Screen, consumers: bool) -> Result<Setting, Failure> {
     let shown = screen.progress();
     let quiet = Arc::new(AtomicBool::new(false));
     let progress = {
@@ -165,15 +184,26 @@ async fn set_up(screen: &Screen) -> Result<(LocalAws, Stacks), Failure> {
             }
         })
     };
+    let (provider, python) = if consumers { others_parts(&progress).await? } else { (None, PathBuf::new()) };
     let options = Options::new("demo").progress(progress);
     let scaled = stage::scaled_parameters().into_iter();
-    let aws = LocalAws::start(scaled.fold(options, |options, (name, value)| options.parameter(name, value))).await?;
+    let payments = provider.as_ref().map(|provider| ("PaymentApiUrl".to_owned(), provider.front.url()));
+    let parameters = scaled.chain(payments);
+    let aws = LocalAws::start(parameters.fold(options, |options, (name, value)| options.parameter(name, value))).await?;
     let step = shown.begin("deploying three more stacks, for workers that will be killed or kept busy");
     // Their own steps would run into each other.
     quiet.store(true, Ordering::SeqCst);
-    let stacks = Stacks::deploy(&aws).await?;
+    let stacks = Stacks::deploy(&aws, provider.as_ref()).await?;
     step.done();
-    Ok((aws, stacks))
+    Ok(Setting { aws, stacks, provider, python })
+}
+
+/// What others wrote: a payment provider, and a Python with a decoder of pictures.
+async fn others_parts(progress: &Progress) -> Result<(Option<Provider>, PathBuf), Failure> {
+    let checkout = Checkout::find()?;
+    let provider = Provider::start(&checkout.state().join("demo-payments"), progress).await?;
+    let pictures = python::environment(&checkout, Extras::Pictures, progress).await?;
+    Ok((Some(provider), pictures.python()))
 }
 
 /// Plays the section and fills the report.
@@ -183,13 +213,25 @@ async fn play_main(stage: &Stage<'_>, report: &mut Report) {
     let calls = stage.aws.proxy().calls().since(&before);
     let mut checks = Findings::default();
     match settled(stage, &outcomes, &mut checks).await {
-        Ok(dead_letters) => report.dlq = dead_letters,
+        Ok(dead_letters) => report.dlq.extend(dead_letters),
         Err(missed) => checks.missed(&missed),
     }
-    report.checks = checks;
+    report.checks.extend(checks);
     report.calls = calls.totals.into_iter().map(|(operation, totals)| (operation, totals.into())).collect();
     report.normal_job = normal.map(NormalJobReport::from);
     report.jobs = outcomes.into_iter().map(JobReport::from).collect();
+}
+
+/// Plays the section and fills the report.
+async fn play_consumers(stage: &Stage<'_>, report: &mut Report) {
+    let outcomes = consumers::play(stage).await;
+    let mut checks = Findings::default();
+    match consumers::settled(stage, &mut checks).await {
+        Ok(dead_letters) => report.dlq.extend(dead_letters),
+        Err(missed) => checks.missed(&missed),
+    }
+    report.checks.extend(checks);
+    report.consumers = outcomes.into_iter().map(SceneReport::from).collect();
 }
 
 /// What holds for all jobs together: nothing is left in the queues, the dead-letter queues hold what they were promised to hold, and

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ikkai::idempotency::Status;
+use ikkai::idempotency::{JobRecord, Status};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::calls::NormalJob;
+use super::consumers::SceneOutcome;
 use super::cost::{CostLine, bill, total};
 use super::findings::Findings;
 use super::job::JobOutcome;
@@ -30,6 +32,8 @@ pub(super) struct Report {
     pub(super) set_up_seconds: f64,
     /// The jobs, in the order of the scenes.
     pub(super) jobs: Vec<JobReport>,
+    /// The scenes of the consumers, in their order.
+    pub(super) consumers: Vec<SceneReport>,
     /// Visible messages of each dead-letter queue.
     pub(super) dlq: BTreeMap<String, usize>,
     /// Calls of all functions by operation.
@@ -70,6 +74,33 @@ pub(super) struct JobReport {
     pub(super) story: String,
     pub(super) checks: Findings,
     pub(super) ok: bool,
+}
+
+/// One scene of the consumers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SceneReport {
+    pub(super) name: &'static str,
+    pub(super) jobs: Vec<SceneJob>,
+    pub(super) seconds: f64,
+    /// What happened, in a line.
+    pub(super) story: String,
+    /// What was measured.
+    pub(super) figures: Map<String, Value>,
+    pub(super) checks: Findings,
+    pub(super) ok: bool,
+}
+
+/// One job of such a scene.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SceneJob {
+    pub(super) job_id: String,
+    #[serde(rename = "type")]
+    pub(super) job_type: String,
+    pub(super) status: &'static str,
+    pub(super) attempts: u32,
+    pub(super) result: Option<Value>,
 }
 
 /// Sums over the calls of one operation.
@@ -137,26 +168,57 @@ impl From<JobOutcome> for JobReport {
     }
 }
 
+impl From<SceneOutcome> for SceneReport {
+    fn from(outcome: SceneOutcome) -> Self {
+        Self {
+            name: outcome.name,
+            jobs: outcome.jobs.into_iter().map(SceneJob::from).collect(),
+            seconds: rounded(outcome.took),
+            story: outcome.story,
+            figures: outcome.figures,
+            ok: outcome.findings.all_kept(),
+            checks: outcome.findings,
+        }
+    }
+}
+
+impl From<JobRecord> for SceneJob {
+    fn from(record: JobRecord) -> Self {
+        Self {
+            job_id: record.job_id.to_string(),
+            job_type: record.job_type.to_string(),
+            status: record.status.as_str(),
+            attempts: record.attempts,
+            result: record.result,
+        }
+    }
+}
+
 impl Report {
     /// The results of a run that gave up.
     pub(super) fn of_failure(error: String, took: Duration) -> Self {
         Self { error: Some(error), elapsed_seconds: rounded(took), ..Self::default() }
     }
 
-    /// Decides whether all is well. A run without jobs is not.
+    /// Decides whether all is well. A run that played nothing is not.
     pub(super) fn judge(&mut self) {
-        self.ok = self.error.is_none() && !self.jobs.is_empty() && self.jobs.iter().all(|job| job.ok) && self.checks.all_kept();
+        let played = !self.jobs.is_empty() || !self.consumers.is_empty();
+        let kept = self.jobs.iter().all(|job| job.ok) && self.consumers.iter().all(|scene| scene.ok);
+        self.ok = self.error.is_none() && played && kept && self.checks.all_kept();
     }
 
     /// Every promise that was not kept, with the job it belongs to.
     pub(super) fn broken(&self) -> Vec<(&'static str, &super::findings::Finding)> {
         let of_jobs = self.jobs.iter().flat_map(|job| job.checks.broken().map(|finding| (job.name, finding)));
-        of_jobs.chain(self.checks.broken().map(|finding| ("all jobs", finding))).collect()
+        let of_scenes = self.consumers.iter().flat_map(|scene| scene.checks.broken().map(|finding| (scene.name, finding)));
+        of_jobs.chain(of_scenes).chain(self.checks.broken().map(|finding| ("all jobs", finding))).collect()
     }
 
     /// How many promises were checked.
     pub(super) fn checked(&self) -> usize {
-        self.jobs.iter().map(|job| job.checks.count()).sum::<usize>() + self.checks.count()
+        let of_jobs: usize = self.jobs.iter().map(|job| job.checks.count()).sum();
+        let of_scenes: usize = self.consumers.iter().map(|scene| scene.checks.count()).sum();
+        of_jobs + of_scenes + self.checks.count()
     }
 }
 
@@ -168,7 +230,7 @@ pub(super) fn rounded(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use ikkai::clock::EpochMillis;
-    use ikkai::idempotency::{ErrorClass, JobRecord, LastError};
+    use ikkai::idempotency::{ErrorClass, LastError};
     use serde_json::json;
 
     use super::*;
@@ -249,6 +311,29 @@ mod tests {
         report.checks.equal("messages left", 1, 0);
         report.judge();
         assert!(!report.ok);
+    }
+
+    #[test]
+    fn scenes_of_the_consumers_count_like_jobs() {
+        let scene = |findings| SceneOutcome {
+            name: "scene",
+            jobs: vec![outcome(Status::Succeeded, kept()).record.unwrap()],
+            took: Duration::from_secs(1),
+            story: "told".into(),
+            figures: Map::from_iter([("bytes".to_owned(), json!(7))]),
+            findings,
+        };
+        let mut report = Report { checks: kept(), consumers: vec![scene(kept()).into()], ..Report::default() };
+        report.judge();
+        assert!(report.ok && report.checked() == 2);
+        let json = serde_json::to_value(&report.consumers[0]).unwrap();
+        assert_eq!((&json["jobs"][0]["type"], &json["figures"]["bytes"]), (&json!("email.send"), &json!(7)));
+        let mut broken = kept();
+        broken.equal("pictures", 5, 6);
+        report.consumers.push(scene(broken).into());
+        report.judge();
+        assert!(!report.ok);
+        assert_eq!(report.broken()[0].0, "scene");
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! Where the jobs play: the environment, its stacks, and what can be asked of them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
 use ikkai::job::{IdempotencyKey, JobId, JobType};
 use serde_json::{Value, json};
 
+use super::consumers::Provider;
 use super::findings::Missed;
 use super::live::Live;
 use super::observer::Observer;
 use super::{Failure, PATIENCE};
 use crate::local::api::Api;
+use crate::local::checkout::Checkout;
 use crate::local::environment::LocalAws;
 use crate::local::loopback::Loopback;
 use crate::local::queues::QueuedMessage;
@@ -28,6 +32,9 @@ pub(super) const MAX_RECEIVES: u32 = 5;
 /// The longest wait after a first failed attempt.
 pub(super) const BACKOFF_BASE: Duration = Duration::from_millis(2000);
 
+/// How long a job waits whose provider says "later", or is not asked because it is known to be down.
+pub(super) const DEFERRAL: Duration = Duration::from_secs(1);
+
 /// The lease that a job starts with in the stack of long jobs.
 pub(super) const LEASE_CHUNK: Duration = Duration::from_secs(3);
 
@@ -41,16 +48,20 @@ pub(super) fn scaled_parameters() -> BTreeMap<String, String> {
         ("BackoffCapMs", "4000".into()),
         // The scenes' failures have nothing to do with each other; the circuit breaker would take them together.
         ("CircuitFailures", "1000".into()),
-        ("DeferSeconds", "1".into()),
+        ("DeferSeconds", DEFERRAL.as_secs().to_string()),
         ("EmailFunctionTimeoutSeconds", "5".into()),
         ("EmailMaxReceiveCount", MAX_RECEIVES.to_string()),
         ("EmailProviderTimeoutMs", "2000".into()),
+        ("BillingMaxAttempts", "3".into()),
+        ("BillingMaxReceiveCount", MAX_RECEIVES.to_string()),
         // It would slow down the mapping for the other scenes.
         ("ErrorWhenAllFail", "off".into()),
         ("LeaseMarginSeconds", "1".into()),
         ("LeaseSkewMs", "500".into()),
         ("SendLeaseMs", "1500".into()),
         ("SettleReserveMs", "500".into()),
+        ("WebhookBackoffBaseMs", "500".into()),
+        ("WebhookBackoffCapMs", "1000".into()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
@@ -72,8 +83,9 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// Deploys what is missing beside the environment's first stack.
-    pub(super) async fn deploy(aws: &LocalAws) -> Result<Self, Failure> {
+    /// Deploys what is missing beside the environment's first stack. The stack of long jobs charges through the provider's door, and stops
+    /// asking a provider that is down.
+    pub(super) async fn deploy(aws: &LocalAws, provider: Option<&Provider>) -> Result<Self, Failure> {
         let killed = scaled_and(&[
             ("EmailFunctionTimeoutSeconds", "3"),
             // Of a function's time, a call to the provider may take a part only.
@@ -81,12 +93,16 @@ impl Stacks {
             ("EmailBatchSize", "1"),
         ]);
         let chunk = LEASE_CHUNK.as_secs().to_string();
-        let long = scaled_and(&[
+        let door = provider.map(|provider| provider.door.url());
+        let mut long = scaled_and(&[
+            ("CircuitFailures", "2"),
+            ("CircuitCooldownMs", &DEFERRAL.as_millis().to_string()),
             ("EmailFunctionTimeoutSeconds", "15"),
             ("LeaseWholeUntilSeconds", "1"),
             ("LeaseChunkSeconds", &chunk),
             ("EmailBatchSize", "1"),
         ]);
+        long.extend(door.map(|url| ("PaymentApiUrl".to_owned(), url)));
         let (killed_before, killed_after, long) = tokio::try_join!(
             aws.deploy("ikkai-killed-before", &killed),
             aws.deploy("ikkai-killed-after", &killed),
@@ -108,9 +124,23 @@ pub(super) struct Stage<'a> {
     pub(super) stacks: &'a Stacks,
     pub(super) live: Live,
     pub(super) observer: Observer,
+    /// What the scenes of the consumers need; the others do without.
+    pub(super) provider: Option<Provider>,
+    /// A Python with a decoder of pictures.
+    pub(super) python: PathBuf,
 }
 
 impl Stage<'_> {
+    /// The payment provider.
+    pub(super) fn provider(&self) -> Result<&Provider, Missed> {
+        self.provider.as_ref().ok_or_else(|| Missed { what: "there is a payment provider".into(), found: "none".into() })
+    }
+
+    /// A photograph that lies on its side, as phones store them.
+    pub(super) fn photograph(&self) -> Result<Bytes, Failure> {
+        Ok(std::fs::read(Checkout::find()?.file("localstack/seed/photo.jpg"))?.into())
+    }
+
     /// A client of a stack's API.
     pub(super) fn api(&self, stack: &Stack) -> Result<Api, Missed> {
         stack.api(CALLER).map_err(|error| Missed { what: "the stack has an API".into(), found: error.to_string() })

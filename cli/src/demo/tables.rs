@@ -5,18 +5,24 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::cost::CostLine;
-use super::report::{BATCH, JobReport, NormalJobReport, Report};
+use super::report::{BATCH, JobReport, NormalJobReport, Report, SceneReport};
 use crate::screen::{Screen, Tone};
 
 /// Prints everything but the verdict.
 pub(super) fn print(screen: &Screen, report: &Report, width: Option<u16>) {
-    screen.line("");
-    jobs(screen, &report.jobs, width);
-    screen.line("");
-    calls(screen, report, width);
+    if !report.jobs.is_empty() {
+        screen.line("");
+        jobs(screen, &report.jobs, width);
+        screen.line("");
+        calls(screen, report, width);
+    }
     if let Some(normal) = &report.normal_job {
         screen.line("");
         price(screen, normal, width);
+    }
+    if !report.consumers.is_empty() {
+        screen.line("");
+        consumers(screen, &report.consumers, width);
     }
     let broken = report.broken();
     if !broken.is_empty() {
@@ -34,11 +40,13 @@ pub(super) fn print(screen: &Screen, report: &Report, width: Option<u16>) {
 pub(super) fn verdict(screen: &Screen, report: &Report) {
     let mails: u64 = report.jobs.iter().map(|job| job.effects).sum();
     let dead: usize = report.dlq.values().sum();
-    let counts = format!(
-        "{} jobs, {mails} mails, {dead} messages in dead-letter queues; {} promises checked",
-        report.jobs.len(),
-        report.checked()
-    );
+    let of_scenes: usize = report.consumers.iter().map(|scene| scene.jobs.len()).sum();
+    let counts = [
+        (!report.jobs.is_empty()).then(|| format!("{} jobs, {mails} mails", report.jobs.len())),
+        (!report.consumers.is_empty()).then(|| format!("{of_scenes} jobs of all consumers")),
+        Some(format!("{dead} messages in dead-letter queues; {} promises checked", report.checked())),
+    ];
+    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let (tone, word) = if report.ok { (Tone::Good, "passed") } else { (Tone::Bad, "FAILED") };
     let broken = report.broken().len();
     let rest = if report.ok { "all kept".to_owned() } else { format!("{broken} broken") };
@@ -66,6 +74,35 @@ fn jobs(screen: &Screen, jobs: &[JobReport], width: Option<u16>) {
             job.reason.clone().unwrap_or_default(),
         ]);
     }
+    print_with_marks(screen, &table);
+}
+
+fn consumers(screen: &Screen, scenes: &[SceneReport], width: Option<u16>) {
+    let mut table = table(&["", "consumers", "jobs", "checks", "time", "what came of it"], width);
+    align_right(&mut table, &[2, 3, 4]);
+    if let Some(marks) = table.column_mut(0) {
+        marks.set_padding((1, 0));
+    }
+    for scene in scenes {
+        let mark = if scene.ok { "✓" } else { "✗" };
+        table.add_row([
+            mark.to_owned(),
+            scene.name.to_owned(),
+            scene.jobs.len().to_string(),
+            scene.checks.count().to_string(),
+            format!("{:.1} s", scene.seconds),
+            scene.story.clone(),
+        ]);
+    }
+    print_with_marks(screen, &table);
+    faint(
+        screen,
+        "Pictures are read by Pillow, charges counted at localstripe, the report is compared with a scan of the table,",
+    );
+    faint(screen, "signatures are checked by the receiver's own code.");
+}
+
+fn print_with_marks(screen: &Screen, table: &Table) {
     for line in table.lines() {
         // Coloured afterwards: a colour's code would count as width.
         let line = line.replace('✓', &screen.paint(Tone::Good, "✓")).replace('✗', &screen.paint(Tone::Bad, "✗"));

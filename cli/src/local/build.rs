@@ -15,7 +15,15 @@ use super::checkout::Checkout;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
-pub const FUNCTIONS: [&str; 2] = ["producer-api", "email-consumer"];
+pub const FUNCTIONS: [&str; 7] = [
+    "producer-api",
+    "email-consumer",
+    "image-consumer",
+    "billing-consumer",
+    "report-consumer",
+    "webhook-consumer",
+    "ses-feedback",
+];
 
 /// Optimised enough to behave like a release, built in a fraction of its time.
 const PROFILE: &str = "local";

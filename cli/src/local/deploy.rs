@@ -15,12 +15,16 @@ use http::Request;
 use super::aws::ACCESS_KEY;
 use super::build::Package;
 use super::checkout::Checkout;
+use super::engine::REGION;
 use super::loopback::{Loopback, LoopbackError};
 use super::signed::{SigningError, sign_request};
 use crate::progress::Progress;
 
-/// Holds the functions' code.
+/// Holds the functions' code and the template, which is larger than what CloudFormation takes in a request.
 const BUCKET: &str = "ikkai-code";
+
+/// The template's key.
+const TEMPLATE: &str = "template.yaml";
 
 /// A local stack deploys in seconds; a minute means that it never will.
 const DEPLOYED_WITHIN: Duration = Duration::from_secs(60);
@@ -102,6 +106,7 @@ pub async fn deploy(
     for package in stack.packages {
         put(engine, format!("/{BUCKET}/{prefix}{}.zip", package.name), package.zip.clone()).await?;
     }
+    put(engine, format!("/{BUCKET}/{TEMPLATE}"), Bytes::from(template)).await?;
 
     step.detail("creating resources");
     let client = Client::new(config);
@@ -110,7 +115,7 @@ pub async fn deploy(
     client
         .create_stack()
         .stack_name(stack.name)
-        .template_body(template)
+        .template_url(format!("https://s3.{REGION}.amazonaws.com/{BUCKET}/{TEMPLATE}"))
         .capabilities(Capability::CapabilityIam)
         .capabilities(Capability::CapabilityAutoExpand)
         .set_parameters(Some(

@@ -25,6 +25,22 @@ pub enum Extras {
     None,
     /// The engine and what the template checks need.
     Checks,
+    /// The payment provider alone.
+    Payments,
+    /// A decoder of pictures alone.
+    Pictures,
+}
+
+impl Extras {
+    /// The requirements that make up the environment.
+    fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &["localstack/requirements.txt"],
+            Self::Checks => &["localstack/requirements.txt", "localstack/requirements-check.txt"],
+            Self::Payments => &["localstack/requirements-payments.txt"],
+            Self::Pictures => &["localstack/requirements-pictures.txt"],
+        }
+    }
 }
 
 /// Why there is no Python environment, and what to do about it.
@@ -99,10 +115,7 @@ pub async fn environment(checkout: &Checkout, extras: Extras, progress: &Progres
 }
 
 fn make(checkout: &Checkout, extras: Extras, progress: &Progress) -> Result<PythonEnvironment, PythonError> {
-    let mut requirements = vec![checkout.file("localstack/requirements.txt")];
-    if extras == Extras::Checks {
-        requirements.push(checkout.file("localstack/requirements-check.txt"));
-    }
+    let requirements: Vec<PathBuf> = extras.files().iter().map(|file| checkout.file(file)).collect();
     let state = checkout.state();
     std::fs::create_dir_all(&state).map_err(file_error(&state))?;
     let folder = state.join(format!("venv-{}", digest(&requirements)?));
@@ -129,7 +142,7 @@ fn make(checkout: &Checkout, extras: Extras, progress: &Progress) -> Result<Pyth
     for file in &requirements {
         pip.arg("--requirement").arg(file);
     }
-    step.detail("installing the engine");
+    step.detail("installing packages");
     run(&mut pip)?;
     File::create(&complete).map_err(file_error(&complete))?;
     step.done();

@@ -25,15 +25,76 @@ pub struct MissingOutput {
 }
 
 /// What every stack must tell.
-const NEEDED: [&str; 7] = [
+const NEEDED: [&str; 25] = [
     "ApiUrl",
     "ProducerApiFunctionName",
     "EmailConsumerFunctionName",
     "EmailQueueName",
     "EmailDeadLetterQueueName",
+    "ImageConsumerFunctionName",
+    "ImageQueueName",
+    "ImageDeadLetterQueueName",
+    "BillingConsumerFunctionName",
+    "BillingQueueName",
+    "BillingDeadLetterQueueName",
+    "ReportConsumerFunctionName",
+    "ReportQueueName",
+    "ReportDeadLetterQueueName",
+    "WebhookConsumerFunctionName",
+    "WebhookQueueName",
+    "WebhookDeadLetterQueueName",
+    "SesFeedbackFunctionName",
+    "SesFeedbackTopicArn",
     "JobsTableName",
     "ContactsTableName",
+    "AssetsBucketName",
+    "ReportsBucketName",
+    "PaymentSecretId",
+    "WebhookSecretId",
 ];
+
+/// A consumer of the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consumer {
+    /// `email.send`
+    Email,
+    /// `image.resize`
+    Image,
+    /// `billing.charge`
+    Billing,
+    /// `report.generate`
+    Report,
+    /// `webhook.deliver`
+    Webhook,
+}
+
+impl Consumer {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Email, Self::Image, Self::Billing, Self::Report, Self::Webhook];
+
+    /// What the template names its parts after.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Email => "Email",
+            Self::Image => "Image",
+            Self::Billing => "Billing",
+            Self::Report => "Report",
+            Self::Webhook => "Webhook",
+        }
+    }
+}
+
+/// The names of a consumer's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConsumerNames<'a> {
+    /// Its function.
+    pub function: &'a str,
+    /// Its queue.
+    pub queue: &'a str,
+    /// The dead-letter queue of its queue.
+    pub dead_letter_queue: &'a str,
+}
 
 impl Stack {
     /// A stack with its outputs.
@@ -75,22 +136,76 @@ impl Stack {
         self.output("ProducerApiFunctionName")
     }
 
+    /// The names of a consumer's parts.
+    #[must_use]
+    pub fn consumer(&self, consumer: Consumer) -> ConsumerNames<'_> {
+        let output = |what: &str| self.output(&format!("{}{what}", consumer.prefix()));
+        ConsumerNames {
+            function: output("ConsumerFunctionName"),
+            queue: output("QueueName"),
+            dead_letter_queue: output("DeadLetterQueueName"),
+        }
+    }
+
+    /// The function names of all functions: the producer, the consumers, the reader of bounces.
+    #[must_use]
+    pub fn functions(&self) -> Vec<&str> {
+        let consumers = Consumer::ALL.map(|consumer| self.consumer(consumer).function);
+        [self.producer()].into_iter().chain(consumers).chain([self.feedback()]).collect()
+    }
+
     /// The email consumer's function name.
     #[must_use]
     pub fn email_consumer(&self) -> &str {
-        self.output("EmailConsumerFunctionName")
+        self.consumer(Consumer::Email).function
     }
 
     /// The email queue's name.
     #[must_use]
     pub fn email_queue(&self) -> &str {
-        self.output("EmailQueueName")
+        self.consumer(Consumer::Email).queue
     }
 
     /// The name of the email queue's dead-letter queue.
     #[must_use]
     pub fn email_dead_letter_queue(&self) -> &str {
-        self.output("EmailDeadLetterQueueName")
+        self.consumer(Consumer::Email).dead_letter_queue
+    }
+
+    /// The function name of the reader of bounces and complaints.
+    #[must_use]
+    pub fn feedback(&self) -> &str {
+        self.output("SesFeedbackFunctionName")
+    }
+
+    /// The ARN of the topic of bounces and complaints.
+    #[must_use]
+    pub fn feedback_topic(&self) -> &str {
+        self.output("SesFeedbackTopicArn")
+    }
+
+    /// The name of the bucket of pictures.
+    #[must_use]
+    pub fn assets_bucket(&self) -> &str {
+        self.output("AssetsBucketName")
+    }
+
+    /// The name of the bucket of reports.
+    #[must_use]
+    pub fn reports_bucket(&self) -> &str {
+        self.output("ReportsBucketName")
+    }
+
+    /// The id of the secret that holds the payment provider's key.
+    #[must_use]
+    pub fn payment_secret(&self) -> &str {
+        self.output("PaymentSecretId")
+    }
+
+    /// The id of the secret that signs webhooks.
+    #[must_use]
+    pub fn webhook_secret(&self) -> &str {
+        self.output("WebhookSecretId")
     }
 
     /// The name of the table of job records.
@@ -150,5 +265,17 @@ mod tests {
         outputs.remove("JobsTableName");
         let error = Stack::new("ikkai", engine, outputs).unwrap_err().to_string();
         assert!(error.contains("`JobsTableName`"), "{error}");
+    }
+
+    #[test]
+    fn every_consumer_and_every_function_has_its_names() {
+        let outputs = NEEDED.iter().map(|name| ((*name).to_owned(), format!("of {name}"))).collect();
+        let stack = Stack::new("ikkai", "127.0.0.1:1".parse().unwrap(), outputs).unwrap();
+        let image = stack.consumer(Consumer::Image);
+        assert_eq!((image.function, image.queue), ("of ImageConsumerFunctionName", "of ImageQueueName"));
+        assert_eq!(image.dead_letter_queue, "of ImageDeadLetterQueueName");
+        let functions: std::collections::BTreeSet<_> = stack.functions().into_iter().collect();
+        assert_eq!(functions.len(), crate::local::build::FUNCTIONS.len());
+        assert!(!functions.contains(""));
     }
 }

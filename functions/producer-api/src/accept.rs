@@ -17,6 +17,7 @@
 use std::time::Duration;
 
 use futures::future::{join, join_all};
+use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{Created, Event, Guard, JobRecord, Ledger, Status, StoreError, Verdict};
 use ikkai::observability::{Metric, Metrics};
 use ikkai::queue::{OutgoingMessage, QueueError, send_all};
@@ -51,6 +52,14 @@ struct Sending {
     token: String,
     message: OutgoingMessage,
     turn: Turn,
+}
+
+impl Sending {
+    /// The message, held back for what is left until the job's time: less with every try.
+    fn outgoing(&self, now: EpochMillis) -> OutgoingMessage {
+        let delay = self.record.retry_at.map_or(Duration::ZERO, |run_at| run_at.since(now));
+        OutgoingMessage { delay, ..self.message.clone() }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,7 +125,7 @@ impl Acceptor {
     /// The same for a job that has a record.
     async fn open_again(&self, job: Prepared, found: JobRecord) -> Result<Sending, Answer> {
         if !job.is_same_request(&found) {
-            let detail = "this key was used for a job with another payload, data or account; use a new key for a new job";
+            let detail = "this key was used for a job with another payload, data, account, runAt or callbackUrl; use a new key for a new job";
             return Err(Err(Problem::new(Code::IdempotencyKeyReused, detail)));
         }
         if found.status != Status::Accepted {
@@ -155,7 +164,7 @@ impl Acceptor {
         let now = self.ledger.now();
         let lease_end = sendings.iter().filter_map(|sending| sending.record.send_lease_until).min();
         let Some(time_left) = lease_end.map(|end| end.since(now)) else { return Vec::new() };
-        let messages: Vec<OutgoingMessage> = sendings.iter().map(|sending| sending.message.clone()).collect();
+        let messages: Vec<OutgoingMessage> = sendings.iter().map(|sending| sending.outgoing(now)).collect();
         let sent = match time_left.is_zero() {
             true => Err("the send lease was over before the send"),
             false => tokio::time::timeout(time_left, send_all(served.queue.0.as_ref(), &messages))

@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::event::{EventError, Headers, Request};
 use crate::idempotency_header;
 use crate::jobs;
+use crate::policy::Asked;
 use crate::prepared::Prepared;
 use crate::problem::{Code, Problem};
 use crate::recent_sends::RecentSends;
@@ -94,7 +95,7 @@ impl Api {
         accepts_json(&request.headers)?;
         let key = idempotency_header::read(&request.headers)?;
         let body = request_body::json(&request.body)?;
-        let draft = request_body::draft(&body, key, &self.catalog)?;
+        let draft = request_body::draft(&body, key, self.terms())?;
         let job = self.prepare(draft, &caller, trace_of(request, call).as_ref())?;
         let job_id = job.job_id().clone();
         Ok(self.acceptor.accept(job).await.map_or_else(Response::from, Response::from).about(&job_id))
@@ -110,20 +111,27 @@ impl Api {
         let trace = trace_of(request, call);
         let body = request_body::json(&request.body)?;
         let drafts = request_body::batch(&body)?.into_iter().enumerate().map(|(place, job)| {
-            request_body::draft(&job, None, &self.catalog)
+            request_body::draft(&job, None, self.terms())
                 .and_then(|draft| self.prepare(draft, &caller, trace.as_ref()))
                 .map_err(|problem| problem.under(&format!("/jobs/{place}")))
         });
         Ok(batch::response(&batch::accept_all(&self.acceptor, drafts.collect()).await))
     }
 
+    fn terms(&self) -> request_body::Terms<'_> {
+        let now = self.acceptor.ledger.now();
+        request_body::Terms { catalog: &self.catalog, callbacks: self.settings.callbacks, now }
+    }
+
     /// Policy before content: who may not post learns nothing about what is wrong with the payload.
     fn prepare(&self, draft: request_body::Draft, caller: &Caller, trace: Option<&TraceHeader>) -> Result<Prepared, Problem> {
-        if !self.settings.policy.permits(caller, draft.served.job_type.as_str(), draft.account_id.as_deref()) {
-            let detail = "the API's caller policy does not let this caller post this job type for this account";
-            return Err(Problem::new(Code::NotPermitted, detail));
-        }
-        Prepared::new(draft, caller, trace, self.settings.max_message_bytes, self.acceptor.ledger.now())
+        let asked =
+            Asked { job_type: draft.served.job_type.as_str(), account_id: draft.account_id.as_deref(), payload: &draft.payload };
+        let granted = self.settings.policy.ask(caller, asked).map_err(|denied| {
+            Problem::new(Code::NotPermitted, format!("the API's caller policy does not let this caller post {denied}"))
+        })?;
+        let default_callback = granted.callback_url.clone();
+        Prepared::new(draft, caller, default_callback, trace, self.settings.max_message_bytes, self.acceptor.ledger.now())
     }
 
     fn caller(&self, request: &Request) -> Result<Caller, Problem> {

@@ -86,8 +86,9 @@ pub(crate) fn response(answers: &[Answer]) -> Response {
 }
 
 fn used_twice(first: usize) -> Problem {
-    let detail =
-        format!("job {first} of this batch has the same key and another payload, data or account; use a new key for a new job");
+    let detail = format!(
+        "job {first} of this batch has the same key and another payload, data, account, runAt or callbackUrl; use a new key for a new job"
+    );
     Problem::new(Code::IdempotencyKeyReused, detail)
 }
 

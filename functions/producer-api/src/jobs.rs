@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ikkai::callback::CallbackUrl;
 use ikkai::idempotency::{Event, JobRecord, Ledger, Status, Verdict};
 use ikkai::job::{JobId, JobType};
 use serde_json::{Map, Value, json};
@@ -10,6 +11,7 @@ use crate::accept::store_unavailable;
 use crate::caller::Caller;
 use crate::problem::{Code, Problem};
 use crate::response::Response;
+use crate::settings::CALLBACK_REACH;
 
 /// `GET /v1/jobs/{id}`.
 pub(crate) async fn show(ledger: &Ledger, caller: &Caller, id: &str) -> Result<Response, Problem> {
@@ -69,9 +71,12 @@ fn view(record: &JobRecord) -> Value {
         ("updatedAt".to_owned(), json!(record.updated_at.rfc3339().to_string())),
     ]);
     let waiting = record.retry_at.filter(|_| record.status == Status::RetryScheduled);
+    let later = record.retry_at.filter(|_| record.status == Status::Accepted);
     let optional = [
         ("businessId", record.business_id.as_ref().map(|id| json!(id))),
         ("accountId", record.account_id.as_ref().map(|id| json!(id))),
+        ("runAt", later.map(|at| json!(at.rfc3339().to_string()))),
+        ("callbackHost", callback_host(record).map(|host| json!(host))),
         ("nextAttemptAt", waiting.map(|at| json!(at.rfc3339().to_string()))),
         ("result", record.result.clone()),
         ("reason", record.last_error.as_ref().map(|error| json!(error))),
@@ -79,4 +84,10 @@ fn view(record: &JobRecord) -> Value {
     ];
     members.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Value::Object(members)
+}
+
+/// Who is told of the job's end. Path and query of the URL may hold a token and are not shown.
+fn callback_host(record: &JobRecord) -> Option<String> {
+    let url = CallbackUrl::parse(record.callback_url.as_deref()?, CALLBACK_REACH).ok()?;
+    Some(url.host().to_owned())
 }

@@ -28,15 +28,17 @@ const LONGEST_INVOCATION: Duration = Duration::from_secs(900);
 /// Runs the function: logs, settings, clients, warm connections, then requests until Lambda ends the process.
 ///
 /// # Errors
-/// When settings are wrong (each problem is logged) or the runtime API ends. A build with the feature `local-identity` also wants to see that its
-/// AWS calls stay on this machine.
+/// When settings are wrong (each problem is logged) or the runtime API ends. A build with the feature `local-identity` or
+/// `local-callbacks` also wants to see that its AWS calls stay on this machine.
 pub async fn run() -> Result<(), StartupError> {
     let mut reader = Reader::from_env();
     let level = logs::LevelSetting::read(&mut reader);
     logs::init(logs::LogSetup::new(level).own_crate(module_path!()));
     let settings = Settings::read(&mut reader);
     #[cfg(feature = "local-identity")]
-    crate::local_engine::demand(&mut reader);
+    ikkai::config::demand_local_engine(&mut reader, "local-identity", "trusts every caller");
+    #[cfg(feature = "local-callbacks")]
+    ikkai::config::demand_local_engine(&mut reader, "local-callbacks", "takes callbacks to this machine");
     reader.warn_of_unread("IKKAI_");
     let settings =
         reader.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;

@@ -7,7 +7,7 @@
 //! | a Lambda event of any door becomes a [`Request`] | `event` |
 //! | path and method become a call | `router` |
 //! | who asks | `caller` |
-//! | the body becomes a job that may be posted | `idempotency_header`, `request_body`, `policy`, `prepared` |
+//! | the body becomes a job that may be posted | `idempotency_header`, `request_body`, `run_at`, `policy`, `callbacks`, `prepared` |
 //! | the job is recorded, then sent | `admission`, `accept`, `recent_sends`, `batch` |
 //! | or looked up, or cancelled | `jobs` |
 //! | and answered | `response`, `problem`, `cors` |
@@ -19,6 +19,7 @@ mod accepted;
 mod admission;
 mod api;
 mod batch;
+mod callbacks;
 mod caller;
 mod catalog;
 mod cors;
@@ -26,8 +27,6 @@ mod event;
 mod idempotency_header;
 mod jobs;
 mod lambda;
-#[cfg(feature = "local-identity")]
-mod local_engine;
 mod policy;
 mod prepared;
 mod problem;
@@ -35,6 +34,7 @@ mod recent_sends;
 mod request_body;
 mod response;
 mod router;
+mod run_at;
 mod settings;
 
 pub use api::{Api, Call};
@@ -46,4 +46,5 @@ pub use policy::Policy;
 pub use problem::Code;
 pub use request_body::MAX_DATA_BYTES;
 pub use response::Response;
+pub use run_at::MAX_RUN_AHEAD;
 pub use settings::Settings;

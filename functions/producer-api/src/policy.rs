@@ -1,49 +1,53 @@
-//! Which caller may post which job types for which accounts.
+//! Which caller may post which job types for which accounts, and with which payloads.
+
+mod pattern;
+mod rule;
+
+use std::fmt;
 
 use ikkai::config::Reader;
-use ikkai::job;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use self::rule::Rule;
 use crate::caller::Caller;
 
 const SETTING: &str = "IKKAI_CALLER_POLICY";
-const MEMBERS: [&str; 3] = ["callers", "types", "accounts"];
 
 /// Rules out of `IKKAI_CALLER_POLICY`; what no rule permits is refused.
 ///
 /// ```json
 /// [{"callers": ["arn:aws:sts::123456789012:assumed-role/order-service", "jwt:https://id.example#*"],
-///   "types": ["email.send"], "accounts": ["*"]}]
+///   "types": ["billing.charge"], "accounts": ["*"], "payload": {"customerId": ["cus_a*"]},
+///   "callbackUrl": "https://orders.example.com/ikkai"}]
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     rules: Vec<Rule>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    callers: Vec<Pattern>,
-    types: Vec<Pattern>,
-    accounts: Vec<Pattern>,
+/// A job that somebody wants to post.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) job_type: &'a str,
+    pub(crate) account_id: Option<&'a str>,
+    pub(crate) payload: &'a Value,
 }
 
-/// A text that is compared in full, or the beginning of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Pattern {
-    Exact(String),
-    Prefix(String),
+/// What may not be posted, for the refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied<'a> {
+    /// The job type, for this account, whatever its payload.
+    Job,
+    /// This value of a member of the payload.
+    Member(&'a str),
 }
 
-impl Pattern {
-    fn matches(&self, text: &str) -> bool {
+impl fmt::Display for Denied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exact(exact) => exact == text,
-            Self::Prefix(prefix) => text.starts_with(prefix.as_str()),
+            Self::Job => f.write_str("this job type for this account"),
+            Self::Member(name) => write!(f, "this job type with this value of /payload/{name}"),
         }
-    }
-
-    fn is_anything(&self) -> bool {
-        matches!(self, Self::Prefix(prefix) if prefix.is_empty())
     }
 }
 
@@ -75,66 +79,26 @@ impl Policy {
         Self { rules: parsed }
     }
 
-    /// Whether a rule lets `caller` post a job of this type for this account, or for none.
-    pub(crate) fn permits(&self, caller: &Caller, job_type: &str, account_id: Option<&str>) -> bool {
-        self.rules.iter().any(|rule| {
-            matches(&rule.callers, caller.as_str()) && matches(&rule.types, job_type) && rule.permits_account(account_id)
-        })
-    }
-}
-
-impl Rule {
-    fn parse(members: &Map<String, Value>, index: usize, problems: &mut Vec<String>) -> Self {
-        for name in members.keys().filter(|name| !MEMBERS.contains(&name.as_str())) {
-            let shown: String = name.chars().take(32).collect();
-            problems.push(format!("/{index}: unknown member `{shown}`; a rule has callers, types and accounts"));
-        }
-        let mut list = |name: &'static str| patterns(members.get(name), &format!("/{index}/{name}"), problems);
-        let (callers, types) = (list("callers"), list("types"));
-        let accounts = if members.contains_key("accounts") { list("accounts") } else { Vec::new() };
-        for (position, pattern) in types.iter().enumerate() {
-            let known = match pattern {
-                Pattern::Exact(name) => job::find(name).is_some(),
-                Pattern::Prefix(prefix) => prefix.is_empty(),
-            };
-            if !known {
-                let names: Vec<&str> = job::names().collect();
-                problems.push(format!("/{index}/types/{position}: is no job type; write `*` or one of: {}", names.join(", ")));
+    /// The first rule that lets `caller` post such a job.
+    ///
+    /// # Errors
+    /// When there is none: the member of the payload that is in the way, where a rule permits everything else.
+    pub(crate) fn ask(&self, caller: &Caller, asked: Asked<'_>) -> Result<&Rule, Denied<'_>> {
+        let mut denied = Denied::Job;
+        for rule in &self.rules {
+            match rule.permits(caller, asked) {
+                Ok(()) => return Ok(rule),
+                Err(member @ Denied::Member(_)) if denied == Denied::Job => denied = member,
+                Err(_) => {}
             }
         }
-        Self { callers, types, accounts }
+        Err(denied)
     }
 
-    /// A rule that lists accounts asks for one of them; one without accounts is for jobs that name none.
-    fn permits_account(&self, account_id: Option<&str>) -> bool {
-        match account_id {
-            Some(account_id) => matches(&self.accounts, account_id),
-            None => self.accounts.is_empty() || self.accounts.iter().any(Pattern::is_anything),
-        }
+    /// Whether a rule names a default callback.
+    pub(crate) fn names_callback(&self) -> bool {
+        self.rules.iter().any(|rule| rule.callback_url.is_some())
     }
-}
-
-fn matches(patterns: &[Pattern], text: &str) -> bool {
-    patterns.iter().any(|pattern| pattern.matches(text))
-}
-
-fn patterns(list: Option<&Value>, at: &str, problems: &mut Vec<String>) -> Vec<Pattern> {
-    let Some(entries) = list.and_then(Value::as_array).filter(|entries| !entries.is_empty()) else {
-        problems.push(format!("{at}: must be a list with at least one text"));
-        return Vec::new();
-    };
-    let mut parsed = Vec::new();
-    for (position, entry) in entries.iter().enumerate() {
-        match entry.as_str().map(str::trim).filter(|text| !text.is_empty()) {
-            None => problems.push(format!("{at}/{position}: must be a text that is not empty")),
-            Some(text) => match text.split_once('*') {
-                None => parsed.push(Pattern::Exact(text.to_owned())),
-                Some((prefix, "")) => parsed.push(Pattern::Prefix(prefix.to_owned())),
-                Some(_) => problems.push(format!("{at}/{position}: a `*` can stand at the end only")),
-            },
-        }
-    }
-    parsed
 }
 
 #[cfg(test)]
@@ -149,6 +113,10 @@ mod tests {
         Caller::identify(&Identity { user_arn: Some(arn), ..Identity::default() }, "sub").unwrap()
     }
 
+    fn permits(policy: &Policy, caller: &Caller, job_type: &str, account_id: Option<&str>) -> bool {
+        policy.ask(caller, Asked { job_type, account_id, payload: &json!({}) }).is_ok()
+    }
+
     fn policy(document: &Value) -> Policy {
         let mut problems = Vec::new();
         let policy = Policy::parse(document, &mut problems);
@@ -158,28 +126,28 @@ mod tests {
 
     #[test]
     fn what_no_rule_permits_is_refused() {
-        assert!(!policy(&json!([])).permits(&caller("ann"), "email.send", None));
+        assert!(!permits(&policy(&json!([])), &caller("ann"), "email.send", None));
         let policy = policy(&json!([{"callers": ["arn:aws:iam::123456789012:user/ann"], "types": ["email.send"]}]));
-        assert!(policy.permits(&caller("ann"), "email.send", None));
-        assert!(!policy.permits(&caller("anna"), "email.send", None));
-        assert!(!policy.permits(&caller("ann"), "image.resize", None));
-        assert!(!policy.permits(&caller("ann"), "email.send", Some("acme")));
+        assert!(permits(&policy, &caller("ann"), "email.send", None));
+        assert!(!permits(&policy, &caller("anna"), "email.send", None));
+        assert!(!permits(&policy, &caller("ann"), "image.resize", None));
+        assert!(!permits(&policy, &caller("ann"), "email.send", Some("acme")));
     }
 
     #[test]
     fn a_star_at_the_end_stands_for_any_rest() {
         let policy = policy(&json!([{"callers": ["arn:aws:iam::123456789012:user/a*"], "types": ["*"], "accounts": ["eu-*"]}]));
-        assert!(policy.permits(&caller("anna"), "email.send", Some("eu-1")));
-        assert!(!policy.permits(&caller("bob"), "email.send", Some("eu-1")));
-        assert!(!policy.permits(&caller("anna"), "email.send", Some("us-1")));
+        assert!(permits(&policy, &caller("anna"), "email.send", Some("eu-1")));
+        assert!(!permits(&policy, &caller("bob"), "email.send", Some("eu-1")));
+        assert!(!permits(&policy, &caller("anna"), "email.send", Some("us-1")));
     }
 
     #[test]
     fn a_rule_that_lists_accounts_is_not_for_jobs_without_one() {
         let listed = policy(&json!([{"callers": ["*"], "types": ["*"], "accounts": ["acme"]}]));
-        assert!(!listed.permits(&caller("ann"), "email.send", None));
+        assert!(!permits(&listed, &caller("ann"), "email.send", None));
         let any = policy(&json!([{"callers": ["*"], "types": ["*"], "accounts": ["*"]}]));
-        assert!(any.permits(&caller("ann"), "email.send", None) && any.permits(&caller("ann"), "email.send", Some("acme")));
+        assert!(permits(&any, &caller("ann"), "email.send", None) && permits(&any, &caller("ann"), "email.send", Some("acme")));
     }
 
     #[test]
@@ -188,12 +156,52 @@ mod tests {
             {"callers": ["arn:aws:iam::123456789012:user/ann"], "types": ["email.send"], "accounts": ["a"]},
             {"callers": ["arn:aws:iam::123456789012:user/bob"], "types": ["email.send"], "accounts": ["b"]}
         ]));
-        assert!(!policy.permits(&caller("ann"), "email.send", Some("b")));
+        assert!(!permits(&policy, &caller("ann"), "email.send", Some("b")));
+    }
+
+    /// Who may charge whom.
+    #[test]
+    fn a_member_of_the_payload_may_be_held_to_values() {
+        let policy = policy(&json!([
+            {"callers": ["arn:aws:iam::123456789012:user/ann"], "types": ["billing.charge"], "payload": {"customerId": ["cus_a*", "cus_7"]}},
+            {"callers": ["arn:aws:iam::123456789012:user/bob"], "types": ["billing.charge"]},
+        ]));
+        let ask = |name: &str, payload: &Value| {
+            let (caller, asked) = (caller(name), Asked { job_type: "billing.charge", account_id: None, payload });
+            policy.ask(&caller, asked).map(drop)
+        };
+        for mine in ["cus_a1", "cus_a", "cus_7"] {
+            assert_eq!(ask("ann", &json!({"customerId": mine})), Ok(()), "{mine}");
+        }
+        let other = json!({"customerId": "cus_b"});
+        for payload in
+            [&other, &json!({"customerId": "cus_77"}), &json!({}), &json!({"customerId": ["cus_7"]}), &json!({"customerId": 7})]
+        {
+            assert_eq!(ask("ann", payload), Err(Denied::Member("customerId")), "{payload}");
+        }
+        assert_eq!(ask("bob", &other), Ok(()));
+        assert_eq!(ask("eve", &other), Err(Denied::Job), "who may not post the type learns no member");
+    }
+
+    #[test]
+    fn the_first_rule_that_permits_names_the_callback() {
+        let policy = policy(&json!([
+            {"callers": ["*"], "types": ["billing.charge"], "callbackUrl": "https://billing.example/"},
+            {"callers": ["*"], "types": ["*"], "callbackUrl": "https://shop.example/hook"},
+            {"callers": ["*"], "types": ["*"]},
+        ]));
+        let (caller, asked) = (caller("ann"), Asked { job_type: "email.send", account_id: None, payload: &json!({}) });
+        let rule = policy.ask(&caller, asked).unwrap();
+        assert_eq!(rule.callback_url.as_ref().unwrap().as_str(), "https://shop.example/hook");
+        assert!(policy.names_callback());
     }
 
     #[test]
     fn every_mistake_is_reported_at_once_with_its_place() {
-        let text = json!([7, {"caller": ["x"], "types": ["email.sent"], "accounts": []}, {"callers": ["a*b", ""], "types": "email.send"}]);
+        let text = json!([7, {"caller": ["x"], "types": ["email.sent"], "accounts": []}, {"callers": ["a*b", ""], "types": "email.send"},
+            {"callers": ["*"], "types": ["webhook.deliver"], "callbackUrl": "http://shop.example/"},
+            {"callers": ["*"], "types": ["email.send"], "payload": {"customerId": ["*"]}, "callbackUrl": 7},
+            {"callers": ["*"], "types": ["*"], "payload": {"customerId": []}}, {"callers": ["*"], "types": ["*"], "payload": {}}]);
         let mut reader = Reader::from_pairs([(SETTING, text.to_string())]);
         Policy::read(&mut reader);
         let problems = reader.finish(()).unwrap_err().to_string();
@@ -206,6 +214,12 @@ mod tests {
             "/2/callers/0: a `*`",
             "/2/callers/1: must",
             "/2/types: must",
+            "/3/types/0: is no job type",
+            "/3/callbackUrl: must begin with https",
+            "/4/payload: `customerId` is no member",
+            "/4/callbackUrl: must be a text",
+            "/5/payload/customerId: must be a list",
+            "/6/payload: must be an object",
         ] {
             assert!(problems.contains(part), "{part} in {problems}");
         }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use ikkai::callback::CallbackUrl;
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{JobRecord, Status};
-use ikkai::job::{self, DataUse, Envelope, EnvelopeError, FieldError, Fingerprint, JobId, canonical, payload_digest, privacy};
+use ikkai::job::{
+    self, DataUse, Envelope, EnvelopeError, FieldError, Fingerprint, JobId, Term, canonical, payload_digest, privacy,
+};
 use ikkai::observability::TraceHeader;
 use ikkai::queue::{MessageError, OutgoingMessage};
 use serde_json::Value;
@@ -19,20 +22,38 @@ pub(crate) struct Prepared {
     pub(crate) served: Arc<Served>,
     pub(crate) record: JobRecord,
     pub(crate) message: OutgoingMessage,
+    terms: Terms,
+}
+
+/// What the request itself says besides payload and data. A caller's default, which an operator may change between two tries, is not part of it.
+struct Terms {
+    run_at: Option<String>,
+    callback_url: Option<String>,
+}
+
+impl Terms {
+    fn list(&self) -> Vec<Term<'_>> {
+        let all = [("runAt", self.run_at.as_deref()), ("callbackUrl", self.callback_url.as_deref())];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
 }
 
 impl Prepared {
-    /// Checks a draft and makes its record and message.
+    /// Checks a draft and makes its record and message. A job that names no callback gets its caller's default.
     ///
     /// The trace header needs no room: as a system attribute it counts neither towards the message's bytes nor towards its ten attributes.
     pub(crate) fn new(
         draft: Draft,
         caller: &Caller,
+        default_callback: Option<CallbackUrl>,
         trace: Option<&TraceHeader>,
         max_bytes: usize,
         now: EpochMillis,
     ) -> Result<Self, Problem> {
-        let Draft { served, schema_version, key, key_place, business_id, account_id, payload, data } = draft;
+        let Draft { served, schema_version, key, key_place, business_id, account_id, run_at, callback_url, payload, data } =
+            draft;
+        let text = |url: CallbackUrl| url.as_str().to_owned();
+        let terms = Terms { run_at: run_at.map(|at| at.as_i64().to_string()), callback_url: callback_url.clone().map(text) };
         let job_type = served.job_type.clone();
         let job_id = JobId::derive(caller.as_str(), &job_type, &key);
         let envelope = Envelope {
@@ -50,13 +71,16 @@ impl Prepared {
             idempotency_key: Some(envelope.idempotency_key.as_str().to_owned()),
             business_id: envelope.business_id,
             account_id,
-            fingerprint: Some(Fingerprint::random(&job_type, &envelope.payload, data.as_ref())),
+            callback_url: callback_url.or(default_callback).map(text),
+            // Delays end early now and then, and a copy may overtake: the record knows the time too.
+            retry_at: run_at.filter(|at| *at > now),
+            fingerprint: Some(Fingerprint::random(&job_type, &envelope.payload, data.as_ref(), &terms.list())),
             payload_digest: Some(payload_digest(&envelope.payload)),
             payload: Some(envelope.payload),
             data,
             ..JobRecord::new(job_id, job_type, schema_version, caller.as_str(), Status::Accepted, now)
         };
-        Ok(Self { served, record, message })
+        Ok(Self { served, record, message, terms })
     }
 
     /// The id of the job.
@@ -69,9 +93,9 @@ impl Prepared {
         let mine = &self.record;
         let (Some(payload), data) = (&mine.payload, mine.data.as_ref()) else { return false };
         let same_content = match &found.fingerprint {
-            Some(fingerprint) => fingerprint.matches(&mine.job_type, payload, data),
-            // A record that a consumer made from a message has no fingerprint, and no data.
-            None => found.payload_digest == mine.payload_digest && data.is_none(),
+            Some(fingerprint) => fingerprint.matches(&mine.job_type, payload, data, &self.terms.list()),
+            // A record that a consumer made from a message has no fingerprint, no data and no terms.
+            None => found.payload_digest == mine.payload_digest && data.is_none() && self.terms.list().is_empty(),
         };
         same_content && found.account_id == mine.account_id
     }
@@ -99,7 +123,10 @@ fn check(envelope: &Envelope, data: Option<&Value>, served: &Served, key_place: 
             }
         }
     }
-    errors.extend(data_error(data, kind));
+    match data_error(data, kind) {
+        Some(error) => errors.push(error),
+        None => errors.extend((kind.check_data)(&envelope.payload, data)),
+    }
     if errors.is_empty() {
         return Ok(());
     }

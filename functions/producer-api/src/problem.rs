@@ -42,6 +42,8 @@ pub enum Code {
     PayloadInvalid,
     /// The job holds what must not enter a queue.
     PayloadRefused,
+    /// The callback URL is not taken.
+    CallbackRefused,
     /// The queue is so deep that the job would wait for long.
     QueueTooDeep,
     /// The jobs table does not answer.
@@ -54,7 +56,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, by status.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::MalformedBody,
         Self::RequestInvalid,
         Self::IdempotencyKeyMissing,
@@ -71,6 +73,7 @@ impl Code {
         Self::IdempotencyKeyReused,
         Self::PayloadInvalid,
         Self::PayloadRefused,
+        Self::CallbackRefused,
         Self::QueueTooDeep,
         Self::StoreUnavailable,
         Self::QueueUnavailable,
@@ -95,6 +98,7 @@ impl Code {
             Self::IdempotencyKeyReused => (422, "idempotency_key_reused", "The idempotency key belongs to another job"),
             Self::PayloadInvalid => (422, "payload_invalid", "The payload is not one of this job type"),
             Self::PayloadRefused => (422, "payload_refused", "The job holds what must not enter a queue"),
+            Self::CallbackRefused => (422, "callback_refused", "The callback URL is not taken"),
             Self::QueueTooDeep => (429, "queue_too_deep", "Too many jobs are waiting"),
             Self::StoreUnavailable => (503, "store_unavailable", "The job could not be recorded or read"),
             Self::QueueUnavailable => (503, "queue_unavailable", "The job could not be put into the queue"),

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use ikkai::callback::CallbackUrl;
+use ikkai::clock::EpochMillis;
 use ikkai::job::{self, FieldError, IdempotencyKey, JobPayload, ReferenceId, StrictJsonError, strict_json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::batch::MAX_BATCH_JOBS;
+use crate::callbacks;
 use crate::catalog::{Catalog, Served};
 use crate::event::NotBase64;
 use crate::problem::{Code, Problem};
+use crate::run_at;
 
 /// Largest `data` of a job, in bytes of JSON: an ordinary record must stay small, and every write of it costs by size.
 pub const MAX_DATA_BYTES: usize = 4_096;
@@ -23,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) key_place: KeyPlace,
     pub(crate) business_id: Option<String>,
     pub(crate) account_id: Option<String>,
+    pub(crate) run_at: Option<EpochMillis>,
+    pub(crate) callback_url: Option<CallbackUrl>,
     pub(crate) payload: Value,
     pub(crate) data: Option<Value>,
 }
@@ -44,6 +50,8 @@ struct Members {
     idempotency_key: Option<String>,
     business_id: Option<String>,
     account_id: Option<ReferenceId>,
+    run_at: Option<String>,
+    callback_url: Option<String>,
     payload: Map<String, Value>,
     data: Option<Map<String, Value>>,
 }
@@ -83,14 +91,26 @@ pub(crate) fn batch(body: &Value) -> Result<Vec<Value>, Problem> {
     Err(Problem::of_fields(Code::RequestInvalid, vec![FieldError::new("/jobs", "invalid_length", message)]))
 }
 
+/// What a request is read against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) catalog: &'a Catalog,
+    /// Whether jobs may name a callback.
+    pub(crate) callbacks: bool,
+    pub(crate) now: EpochMillis,
+}
+
 /// Reads the members of one job. `header_key` is the key of the request's header, where it has one.
-pub(crate) fn draft(body: &Value, header_key: Option<IdempotencyKey>, catalog: &Catalog) -> Result<Draft, Problem> {
+pub(crate) fn draft(body: &Value, header_key: Option<IdempotencyKey>, terms: Terms<'_>) -> Result<Draft, Problem> {
     let members: Members = job::decode(body).map_err(|errors| Problem::of_fields(Code::RequestInvalid, errors))?;
     let mut errors = Vec::new();
     let key_place = if header_key.is_some() { KeyPlace::Header } else { KeyPlace::Body };
     let key = key(header_key, members.idempotency_key.as_deref(), &mut errors);
-    let served = served(&members.job_type, catalog, &mut errors);
+    let served = served(&members.job_type, terms.catalog, &mut errors);
     let schema_version = served.and_then(|served| version(members.schema_version, served, &mut errors));
+    let account_id = account(members.account_id, &members.payload, served, &mut errors);
+    let run_at = members.run_at.map(|text| run_at::read(&text, served.map(AsRef::as_ref), terms.now));
+    let run_at = run_at.transpose().map_err(|error| errors.push(error)).ok().flatten();
     match (served, schema_version, key) {
         (Some(served), Some(schema_version), Some(key)) if errors.is_empty() => Ok(Draft {
             served: served.clone(),
@@ -98,7 +118,9 @@ pub(crate) fn draft(body: &Value, header_key: Option<IdempotencyKey>, catalog: &
             key,
             key_place,
             business_id: members.business_id,
-            account_id: members.account_id.map(|id| id.to_string()),
+            account_id,
+            run_at,
+            callback_url: members.callback_url.map(|url| callbacks::read(&url, terms.callbacks)).transpose()?,
             payload: Value::Object(members.payload),
             data: members.data.map(Value::Object),
         }),
@@ -107,6 +129,25 @@ pub(crate) fn draft(body: &Value, header_key: Option<IdempotencyKey>, catalog: &
             "send the header idempotency-key, or the member idempotencyKey: the key by which a retry is recognised",
         )),
         _ => Err(Problem::of_fields(Code::RequestInvalid, errors)),
+    }
+}
+
+/// The account that a payload names is the job's account: the policy decides by it.
+fn account(
+    named: Option<ReferenceId>,
+    payload: &Map<String, Value>,
+    served: Option<&Arc<Served>>,
+    errors: &mut Vec<FieldError>,
+) -> Option<String> {
+    let named = named.map(|id| id.to_string());
+    let of_payload = served.and_then(|served| (served.kind.account_id)(&Value::Object(payload.clone())));
+    match (named, of_payload) {
+        (Some(named), Some(of_payload)) if named != of_payload => {
+            let message = "must be the account that the payload names; leave it out, and it is that one";
+            errors.push(FieldError::new("/accountId", "account_mismatch", message));
+            None
+        }
+        (named, of_payload) => of_payload.or(named),
     }
 }
 

@@ -1,1 +1,32 @@
-//! Ikkai's webhook consumer: tells a caller's URL, signed, what became of a job.
+//! The webhook consumer: each `webhook.deliver` job becomes one signed POST to the callback URL of a job that has ended.
+//!
+//! | step | module |
+//! |---|---|
+//! | whom to tell, and what | `handler`, `event` |
+//! | the signature, and the secret behind it | `signature`, `secret`, `keyring` |
+//! | where a URL may lead | `resolver` |
+//! | the request and what its answer means | `courier`, `delivery_error` |
+//!
+//! What receivers have to know is in `docs/webhooks.md`.
+
+mod courier;
+mod delivery_error;
+mod event;
+mod handler;
+mod keyring;
+mod resolver;
+mod secret;
+mod settings;
+mod signature;
+
+pub use self::{
+    courier::{Courier, CourierError, Delivery},
+    delivery_error::DeliveryError,
+    event::EventId,
+    handler::WebhookHandler,
+    keyring::Keyring,
+    resolver::{Lookup, SystemLookup},
+    secret::{SecretError, SecretSource, SecretsManager, SigningSecret},
+    settings::WebhookSettings,
+    signature::{SIGNATURE_HEADER, caller_key, signature},
+};

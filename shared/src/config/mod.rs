@@ -23,7 +23,9 @@
 //! ```
 
 mod error;
+mod local_engine;
 mod reader;
 
 pub use error::{ConfigError, Problem};
+pub use local_engine::demand_local_engine;
 pub use reader::Reader;

@@ -16,12 +16,13 @@ use super::budget::{Budget, Lease};
 use super::circuit::Circuit;
 use super::closing::{Closing, Follows, Settled};
 use super::core::Core;
+use super::entry::{Entry, entries};
 use super::handler::Handler;
 use super::lane::{Lane, lanes};
 use super::outcome::Outcome;
 use super::rate::RateLimit;
 use super::received::Received;
-use super::record::{RecordRun, Stop, Turn};
+use super::record::{JobRun, Stop, Turn};
 use super::report;
 use super::settings::{ConsumerSettings, FifoAfterDeath};
 use crate::clock::{Clock, EpochMillis};
@@ -121,6 +122,7 @@ impl<H: Handler> BatchProcessor<H> {
             kind: JobKind::of::<H::Payload>(),
             ledger: Ledger::new(store, clock.clone()),
             queue,
+            events: None,
             clock,
             metrics: Metrics::new(&settings.metrics_namespace, &settings.service),
             circuit: Circuit::new(settings.circuit_failures, settings.circuit_cooldown),
@@ -128,6 +130,13 @@ impl<H: Handler> BatchProcessor<H> {
             settings,
         };
         Self { core }
+    }
+
+    /// The queue that completion events go to, the one called `events_queue_name` in the settings. Without that name there are no events.
+    #[must_use]
+    pub fn with_events(mut self, queue: Arc<dyn Queue>) -> Self {
+        self.core.events = self.core.settings.events_queue_name.clone().map(|name| (name, queue));
+        self
     }
 
     /// Works on one event and says which messages failed. Metrics go to `out`, one line a batch.
@@ -148,8 +157,11 @@ impl<H: Handler> BatchProcessor<H> {
         let received = records.into_iter().map(|record| Received::new(record, queue)).collect::<Result<Vec<_>, _>>()?;
         let budget = Budget::new(self.core.clock.now(), invocation.deadline, &self.core.settings);
 
-        let settled = self.work_on_all(&received, budget, invocation).await;
-        let closed = Closing::new(&self.core, &received, settled, budget.answer_by).close(invocation).await;
+        let entries = entries(&self.core, &received);
+        let batch = Batch { received: &received, entries: &entries, budget, invocation };
+
+        let settled = self.work_on_all(&batch).await;
+        let closed = Closing::new(&self.core, &received, &entries, settled, budget.answer_by).close(invocation).await;
 
         if self.core.metrics.flush(self.core.clock.now(), out).is_err() {
             tracing::warn!("metrics could not be written");
@@ -157,27 +169,26 @@ impl<H: Handler> BatchProcessor<H> {
         closed
     }
 
-    async fn work_on_all(&self, received: &[Received], budget: Budget, invocation: &Invocation) -> Vec<Settled> {
+    async fn work_on_all(&self, batch: &Batch<'_>) -> Vec<Settled> {
         let settings = &self.core.settings;
-        let heartbeat = (budget.lease == Lease::Chunks).then(|| {
+        let heartbeat = (batch.budget.lease == Lease::Chunks).then(|| {
             let (chunk, skew, margin) = (settings.lease_chunk, settings.lease_skew, settings.lease_margin);
-            let pace = Pace { chunk, skew, margin, calls_end: budget.heartbeat_end };
-            let receipts = received.iter().filter_map(|record| record.receipt_handle.clone()).collect();
+            let pace = Pace { chunk, skew, margin, calls_end: batch.budget.heartbeat_end };
+            let receipts = batch.received.iter().filter_map(|message| message.receipt_handle.clone()).collect();
             Heartbeat::new(self.core.queue.clone(), self.core.clock.clone(), pace, receipts)
         });
         let work = async {
-            let lanes = lanes(received, self.core.is_fifo());
+            let lanes = lanes(batch.entries, batch.received, self.core.is_fifo());
             let side_by_side = futures::stream::iter(lanes)
-                .map(|lane| self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::WithOthers, invocation))
+                .map(|lane| self.work_on_lane(lane, batch, heartbeat.as_ref(), Turn::WithOthers))
                 .buffer_unordered(settings.batch_concurrency)
                 .collect::<Vec<_>>();
-            let (lanes, ()) = futures::future::join(side_by_side, self.open(received, budget)).await;
-            let mut settled = Vec::with_capacity(received.len());
+            let (lanes, ()) = futures::future::join(side_by_side, self.open(batch)).await;
+            let mut settled = Vec::with_capacity(batch.entries.len());
             for (lane, done) in lanes {
                 settled.extend(done);
-                if lane.next < lane.records.len() {
-                    let (_, done) =
-                        self.work_on_lane(lane, received, budget, heartbeat.as_ref(), Turn::LastAndAlone, invocation).await;
+                if lane.current().is_some() {
+                    let (_, done) = self.work_on_lane(lane, batch, heartbeat.as_ref(), Turn::LastAndAlone).await;
                     settled.extend(done);
                 }
             }
@@ -198,63 +209,63 @@ impl<H: Handler> BatchProcessor<H> {
 
     /// One call for ten messages, beside the claims: a killed worker's messages come back when its leases end, and not after six
     /// times the function's timeout.
-    async fn open(&self, received: &[Received], budget: Budget) {
+    async fn open(&self, batch: &Batch<'_>) {
         if !self.core.settings.opening_visibility {
             return;
         }
         let now = self.core.clock.now();
-        let visible_in = budget.lease_until(now, &self.core.settings).since(now) + self.core.settings.lease_margin;
-        let changes: Vec<_> = received
+        let visible_in = batch.budget.lease_until(now, &self.core.settings).since(now) + self.core.settings.lease_margin;
+        let changes: Vec<_> = batch
+            .received
             .iter()
-            .filter_map(|record| record.receipt_handle.clone())
+            .filter_map(|message| message.receipt_handle.clone())
             .map(|receipt_handle| VisibilityChange { receipt_handle, visible_in })
             .collect();
-        self.core.change_visibility(&changes, budget.handlers_end).await;
+        self.core.change_visibility(&changes, batch.budget.handlers_end).await;
     }
 
     async fn work_on_lane(
         &self,
         mut lane: Lane,
-        received: &[Received],
-        budget: Budget,
+        batch: &Batch<'_>,
         heartbeat: Option<&Heartbeat>,
         turn: Turn,
-        invocation: &Invocation,
     ) -> (Lane, Vec<Settled>) {
         let hold_after_death = self.core.settings.fifo_after_death == FifoAfterDeath::HoldGroup;
         let mut settled = Vec::new();
-        while let Some(&index) = lane.records.get(lane.next) {
-            let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
-            let outcome = match run.work().await {
-                Ok(Outcome::NotStarted) | Err(Stop::Ended(Outcome::NotStarted)) => run.leave().await,
-                Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
-                Err(Stop::Postponed) => return (lane, settled),
+        while let Some(index) = lane.current() {
+            let entry = &batch.entries[index];
+            let mut run = JobRun::new(&self.core, &batch.received[entry.message], entry, batch.budget, heartbeat, turn);
+            let (outcome, follows) = if lane.is_blocked() {
+                (run.leave().await, Follows::FailedHead)
+            } else {
+                let outcome = match run.work().await {
+                    Ok(Outcome::NotStarted) | Err(Stop::Ended(Outcome::NotStarted)) => run.leave().await,
+                    Ok(outcome) | Err(Stop::Ended(outcome)) => outcome,
+                    Err(Stop::Postponed) => return (lane, settled),
+                };
+                (outcome, Follows::Nobody)
             };
-            let blocks = outcome.blocks_group(hold_after_death);
-            settled.push(self.note(index, received, run, outcome, Follows::Nobody, invocation));
-            lane.next += 1;
-            if blocks {
-                for &index in &lane.records[lane.next..] {
-                    let mut run = RecordRun::new(&self.core, &received[index], budget, heartbeat, turn);
-                    let outcome = run.leave().await;
-                    settled.push(self.note(index, received, run, outcome, Follows::FailedHead, invocation));
-                }
-                lane.next = lane.records.len();
-            }
+            lane.pass(outcome.blocks(), hold_after_death, batch.entries);
+            report::ended(&self.core, &batch.received[entry.message], &run, &outcome, batch.invocation);
+            settled.push(Settled {
+                entry: index,
+                job_id: run.job_id,
+                completion: run.completion,
+                disposition: outcome.disposition(),
+                outcome,
+                follows,
+                at: self.core.clock.now(),
+            });
         }
         (lane, settled)
     }
+}
 
-    fn note(
-        &self,
-        index: usize,
-        received: &[Received],
-        run: RecordRun<'_, H>,
-        outcome: Outcome,
-        follows: Follows,
-        invocation: &Invocation,
-    ) -> Settled {
-        report::ended(&self.core, &received[index], &run, &outcome, invocation);
-        Settled { index, job_id: run.job_id, outcome, follows, at: self.core.clock.now() }
-    }
+/// One invocation's messages, what they hold, and the time there is for them.
+struct Batch<'a> {
+    received: &'a [Received],
+    entries: &'a [Entry],
+    budget: Budget,
+    invocation: &'a Invocation,
 }

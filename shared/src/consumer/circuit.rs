@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Opens after a number of transient failures in a row and defers everything for a cool-down; then one job tries.
+/// Opens after a number of transient failures in a row, or at once after one that meets every job, and defers everything for a
+/// cool-down; then one job tries.
 #[derive(Debug)]
 pub(super) struct Circuit {
     failures_to_open: u32,
@@ -77,6 +78,13 @@ impl Circuit {
             state.closed_until = Some(now + self.cooldown);
         }
     }
+
+    /// The provider failed in a way that meets every job: no need to count.
+    pub(super) fn open(&self, now: Instant) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.failures_in_a_row = state.failures_in_a_row.max(self.failures_to_open);
+        state.closed_until = Some(now + self.cooldown);
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +104,19 @@ mod tests {
         let later = start + COOLDOWN;
         assert_eq!(circuit.pass(later), Ok(Pass::Probe(later + COOLDOWN)));
         assert_eq!(circuit.pass(later), Err(COOLDOWN), "only one probe passes");
+        circuit.succeeded();
+        assert_eq!(circuit.pass(later), Ok(Pass::Free));
+    }
+
+    #[test]
+    fn a_failure_that_meets_every_job_opens_it_at_once_and_a_failed_probe_again() {
+        let (circuit, start) = (Circuit::new(5, COOLDOWN), Instant::now());
+        circuit.open(start);
+        assert_eq!(circuit.pass(start), Err(COOLDOWN));
+        let later = start + COOLDOWN;
+        assert_eq!(circuit.pass(later), Ok(Pass::Probe(later + COOLDOWN)));
+        circuit.failed(later);
+        assert_eq!(circuit.pass(later), Err(COOLDOWN));
         circuit.succeeded();
         assert_eq!(circuit.pass(later), Ok(Pass::Free));
     }

@@ -97,6 +97,12 @@ impl JobContext {
         self.claimed.save_progress(progress).await
     }
 
+    /// How long ago that was; see [`Self::first_effect_at`].
+    #[must_use]
+    pub fn first_effect_age(&self) -> Option<Duration> {
+        self.first_effect_at.map(|first| self.clock.now().since(first))
+    }
+
     /// Time until the handler is stopped.
     #[must_use]
     pub fn remaining(&self) -> Duration {

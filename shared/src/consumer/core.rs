@@ -12,7 +12,7 @@ use crate::clock::{Clock, EpochMillis};
 use crate::idempotency::{ClaimRules, Ledger};
 use crate::job::{DataUse, JobKind, JobPayload};
 use crate::observability::Metrics;
-use crate::queue::{MAX_ENTRIES, Queue, VisibilityChange, change_each};
+use crate::queue::{MAX_ENTRIES, Queue, QueueName, VisibilityChange, change_each};
 
 /// The parts that every record of a consumer is worked on with.
 pub(super) struct Core<H: Handler> {
@@ -21,6 +21,8 @@ pub(super) struct Core<H: Handler> {
     pub(super) settings: ConsumerSettings,
     pub(super) ledger: Ledger,
     pub(super) queue: Arc<dyn Queue>,
+    /// Where completion events go.
+    pub(super) events: Option<(QueueName, Arc<dyn Queue>)>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Metrics,
     pub(super) circuit: Circuit,

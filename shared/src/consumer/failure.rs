@@ -69,6 +69,19 @@ pub struct Failure {
     pub message: String,
     /// What is known about the effect.
     pub(crate) certainty: Certainty,
+    /// Who failed.
+    pub(super) scope: Scope,
+}
+
+/// Who failed: decides whether a failure says anything about the next job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The provider that all jobs of the consumer share.
+    Provider,
+    /// Somebody whom this job alone, or a few, depend on.
+    OneTarget,
+    /// Something that no job of the consumer can do without.
+    EveryJob,
 }
 
 /// What shall happen to a job that failed.
@@ -95,7 +108,7 @@ pub enum FailureKind {
 
 impl Failure {
     fn new(kind: FailureKind, code: impl Into<String>, message: impl Into<String>, certainty: Certainty) -> Self {
-        Self { kind, code: code.into(), message: message.into(), certainty }
+        Self { kind, code: code.into(), message: message.into(), certainty, scope: Scope::Provider }
     }
 
     /// May go away by itself: try again after a backoff. The last attempt of such a failure is final.
@@ -165,6 +178,30 @@ impl Failure {
     #[must_use]
     pub fn surely_not_done(mut self) -> Self {
         self.certainty = Certainty::NotDone;
+        self
+    }
+
+    /// It was this job's own target that failed (the server of one customer), not the provider that all jobs share: the circuit does not count
+    /// it, and neither does the rule that an invocation errs when everything in it failed. The attempt counts as ever.
+    #[must_use]
+    pub fn of_one_target(mut self) -> Self {
+        self.scope = Scope::OneTarget;
+        self
+    }
+
+    /// The effect may have happened, in this run or in an earlier one: where the job ends here, it is in doubt and not dead, and until
+    /// then it cannot be cancelled.
+    #[must_use]
+    pub fn possibly_done(mut self) -> Self {
+        self.certainty = Certainty::MayBeDone;
+        self
+    }
+
+    /// Every other job would fail in the same way, as without a valid key for the provider: the circuit opens at once. For
+    /// failures that come back; a job that ends says nothing about the others.
+    #[must_use]
+    pub fn opening_circuit(mut self) -> Self {
+        self.scope = Scope::EveryJob;
         self
     }
 

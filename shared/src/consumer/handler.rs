@@ -4,6 +4,7 @@ use std::future::Future;
 
 use super::context::JobContext;
 use super::failure::{Done, Failure};
+use super::object::{ObjectEvent, ObjectVerdict};
 use crate::idempotency::EffectPolicy;
 use crate::job::{Job, JobPayload};
 
@@ -18,6 +19,18 @@ pub trait Handler: Send + Sync + 'static {
     /// What happens when the effect is tried twice; [`EffectPolicy::Hold`] unless said otherwise.
     fn effect_policy(&self) -> EffectPolicy {
         EffectPolicy::Hold
+    }
+
+    /// Makes the job of an object that S3 tells about. A consumer that does not say how takes none: the event is refused.
+    ///
+    /// Asked for each object of a message, without I/O: the same event has the same answer on every delivery. Removed objects, S3's test
+    /// event and folder markers never come here. The job's id follows from bucket, key and version, whatever the answer is.
+    fn on_object(&self, object: &ObjectEvent) -> ObjectVerdict<Self::Payload> {
+        let _ = object;
+        ObjectVerdict::Refuse {
+            code: "object_not_expected",
+            message: "the body is an S3 event, and this consumer takes jobs only; remove the bucket's notification".to_owned(),
+        }
     }
 
     /// Does the job. Under `hold`, [`JobContext::begin_effect`] comes right before the irreversible step.

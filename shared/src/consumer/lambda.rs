@@ -72,13 +72,16 @@ pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Resul
     let settings = ConsumerSettings::read(&mut config);
     let aws = crate::aws::sdk_config().await;
     let dynamodb = aws_sdk_dynamodb::Client::new(&aws);
-    let queue = Arc::new(SqsQueue::new(aws_sdk_sqs::Client::new(&aws), settings.queue_name.clone()));
+    let sqs = aws_sdk_sqs::Client::new(&aws);
+    let queue = Arc::new(SqsQueue::new(sqs.clone(), settings.queue_name.clone()));
+    let events = settings.events_queue_name.clone().map(|name| Arc::new(SqsQueue::new(sqs, name)));
     let (warm_up, connections) = (settings.warm_up, settings.batch_concurrency);
     let mut startup = Startup { config, aws, settings };
     // The handler warms its own clients meanwhile.
     let warm_up = async {
         if warm_up {
-            crate::aws::warm_up_clients(&dynamodb, connections, &[queue.as_ref()]).await;
+            let queues: Vec<_> = std::iter::once(queue.as_ref()).chain(events.as_deref()).collect();
+            crate::aws::warm_up_clients(&dynamodb, connections, &queues).await;
         }
     };
     let (handler, ()) = futures::future::join(make(&mut startup), warm_up).await;
@@ -88,7 +91,11 @@ pub async fn run<H: Handler>(make: impl AsyncFnOnce(&mut Startup) -> H) -> Resul
         config.finish(settings).inspect_err(|problems| tracing::error!(error = %problems, "the function cannot start"))?;
 
     let store = Arc::new(DynamoStore::new(dynamodb, settings.jobs_table.clone()));
-    let processor = Arc::new(BatchProcessor::new(handler, settings, store, queue, Arc::new(SystemClock)));
+    let processor = BatchProcessor::new(handler, settings, store, queue, Arc::new(SystemClock));
+    let processor = Arc::new(match events {
+        Some(events) => processor.with_events(events),
+        None => processor,
+    });
     let service = service_fn(move |event: LambdaEvent<IncomingEvent>| {
         let processor = processor.clone();
         async move {

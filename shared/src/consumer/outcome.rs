@@ -1,10 +1,10 @@
-//! The outcome table: what became of a record, and what SQS is told about it.
+//! The outcome table: what became of a job, and what SQS is told about its message.
 
 use std::time::Duration;
 
 use crate::idempotency::{ErrorClass, LastError};
 
-/// What became of one record. A closed set: nothing else can come out of the pipeline.
+/// What became of one job. A closed set: nothing else can come out of the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The handler is done and the record says so.
@@ -13,10 +13,14 @@ pub enum Outcome {
     Duplicate,
     /// Its caller took it back.
     Cancelled,
+    /// There is nothing to do, for this reason (a `snake_case` code).
+    Skipped(&'static str),
     /// Failed; comes back after this time.
     Retried(Duration, LastError),
     /// A part of a long job is done; the next one starts at once.
     Continued,
+    /// The same, but it was a target of this job alone that failed: no sign that others would fail too.
+    RetriedForTarget(Duration, LastError),
     /// Came too early for its provider; comes back after this time with its attempt given back.
     Deferred(Duration, LastError),
     /// The circuit to the provider is open; the job was not touched.
@@ -48,25 +52,55 @@ pub(super) enum Disposition {
     Acknowledge,
     /// Reported, visible again after this time; renewed instead where its receives run low.
     ComeBack(Duration),
-    /// Reported and visible at once: the redrive policy moves it when its receives are used up.
-    ToDeadLetterQueue,
+    /// Reported and visible after this time: the redrive policy moves it when its receives are used up.
+    ToDeadLetterQueue(Duration),
     /// Reported, its visibility left alone: another worker's receipt rules.
     Leave,
+}
+
+/// What has to wait behind a job in its FIFO group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blocks {
+    /// It is done.
+    Nothing,
+    /// It has ended and leaves for the DLQ with its message: the group's later messages, where the consumer holds the group. The other jobs of
+    /// its own message leave with it, so they run before.
+    MessagesWhereHeld,
+    /// It comes back: whatever is behind it.
+    Everything,
+}
+
+impl Disposition {
+    /// What happens to a message with both of these jobs: whichever presses more. A receipt that may be another worker's is left alone whatever
+    /// else there is; what comes back, comes when the first job is due; a message is deleted when all of its jobs are done.
+    pub(super) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Leave, _) | (_, Self::Leave) => Self::Leave,
+            (Self::ComeBack(one), Self::ComeBack(other)) => Self::ComeBack(one.min(other)),
+            (Self::ComeBack(after), _) | (_, Self::ComeBack(after)) => Self::ComeBack(after),
+            (Self::ToDeadLetterQueue(one), Self::ToDeadLetterQueue(other)) => Self::ToDeadLetterQueue(one.max(other)),
+            (Self::ToDeadLetterQueue(after), _) | (_, Self::ToDeadLetterQueue(after)) => Self::ToDeadLetterQueue(after),
+            (Self::Acknowledge, Self::Acknowledge) => Self::Acknowledge,
+        }
+    }
 }
 
 impl Outcome {
     /// The whole table. Fails closed: only what is known to be done is acknowledged.
     pub(super) fn disposition(&self) -> Disposition {
         match self {
-            Self::Succeeded | Self::Duplicate | Self::Cancelled => Disposition::Acknowledge,
+            Self::Succeeded | Self::Duplicate | Self::Cancelled | Self::Skipped(_) => Disposition::Acknowledge,
             Self::Retried(after, _)
+            | Self::RetriedForTarget(after, _)
             | Self::Deferred(after, _)
             | Self::CircuitOpen(after)
             | Self::Waits(after)
             | Self::SchemaHeld(after)
             | Self::Unrecorded(after, _) => Disposition::ComeBack(*after),
             Self::Continued | Self::NotStarted => Disposition::ComeBack(Duration::ZERO),
-            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => Disposition::ToDeadLetterQueue,
+            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => {
+                Disposition::ToDeadLetterQueue(Duration::ZERO)
+            }
             Self::LeaseLost => Disposition::Leave,
         }
     }
@@ -78,7 +112,8 @@ impl Outcome {
             Self::Succeeded => "succeeded",
             Self::Duplicate => "duplicate",
             Self::Cancelled => "cancelled",
-            Self::Retried(..) => "retried",
+            Self::Skipped(_) => "skipped",
+            Self::Retried(..) | Self::RetriedForTarget(..) => "retried",
             Self::Continued => "continued",
             Self::Deferred(..) => "deferred",
             Self::CircuitOpen(_) => "circuit_open",
@@ -99,6 +134,7 @@ impl Outcome {
     pub const fn error(&self) -> Option<&LastError> {
         match self {
             Self::Retried(_, error)
+            | Self::RetriedForTarget(_, error)
             | Self::Deferred(_, error)
             | Self::Died(error)
             | Self::InDoubt(error)
@@ -109,12 +145,12 @@ impl Outcome {
         }
     }
 
-    /// Whether the record stops the later ones of its FIFO group. A death does so only where the consumer holds the group.
-    pub(super) const fn blocks_group(&self, hold_after_death: bool) -> bool {
+    /// What the job means for the later ones of its FIFO group.
+    pub(super) const fn blocks(&self) -> Blocks {
         match self {
-            Self::Succeeded | Self::Duplicate | Self::Cancelled => false,
-            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => hold_after_death,
-            _ => true,
+            Self::Succeeded | Self::Duplicate | Self::Cancelled | Self::Skipped(_) => Blocks::Nothing,
+            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => Blocks::MessagesWhereHeld,
+            _ => Blocks::Everything,
         }
     }
 
@@ -130,6 +166,45 @@ impl Outcome {
             Self::Retried(..) | Self::Unrecorded(..) => true,
             Self::Deferred(_, error) => error.class == ErrorClass::Deferred,
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn dispositions() -> impl Strategy<Value = Disposition> {
+        let time = || (0u64..50_000).prop_map(Duration::from_secs);
+        prop_oneof![
+            Just(Disposition::Acknowledge),
+            time().prop_map(Disposition::ComeBack),
+            time().prop_map(Disposition::ToDeadLetterQueue),
+            Just(Disposition::Leave),
+        ]
+    }
+
+    /// How much a disposition presses; the greatest decides.
+    fn urgency(disposition: Disposition) -> (u8, i128) {
+        let (rank, after) = match disposition {
+            Disposition::Acknowledge => (0, 0),
+            Disposition::ToDeadLetterQueue(after) => (1, i128::try_from(after.as_millis()).unwrap()),
+            Disposition::ComeBack(after) => (2, -i128::try_from(after.as_millis()).unwrap()),
+            Disposition::Leave => (3, 0),
+        };
+        (rank, after)
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_is_treated_as_the_most_urgent_of_its_jobs(parts in proptest::collection::vec(dispositions(), 1..8)) {
+            let folded = parts.iter().copied().reduce(Disposition::with).unwrap();
+            let most_urgent = parts.iter().copied().max_by_key(|part| urgency(*part)).unwrap();
+            prop_assert_eq!(folded, most_urgent);
+            let all_done = parts.iter().all(|part| *part == Disposition::Acknowledge);
+            prop_assert_eq!(folded == Disposition::Acknowledge, all_done);
         }
     }
 }

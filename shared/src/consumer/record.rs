@@ -1,10 +1,10 @@
-//! One record through a consumer: a flat pipeline, one step a function.
+//! One job through a consumer: a flat pipeline, one step a function.
 //!
 //! ```text
-//! parse → circuit → budget → claim → rate → run → classify → settle
+//! read → circuit → budget → claim → rate → run → classify → settle
 //! ```
 //!
-//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the record. Visibility and the report follow for the whole batch
+//! Reading is in [`reading`], settling in [`settling`]. A step either hands on to the next or stops with what became of the job. Visibility and the report follow for the whole batch
 //! (see [`batch`](super::batch)).
 
 mod reading;
@@ -17,21 +17,24 @@ use std::time::Duration;
 use futures::FutureExt;
 use uuid::Uuid;
 
+use self::reading::Understood;
 use super::budget::Budget;
 use super::circuit::Pass;
 use super::claimed::Claimed;
+use super::completion::Completion;
 use super::context::JobContext;
 use super::core::Core;
+use super::entry::Entry;
 use super::failure::{Done, Failure};
 use super::handler::Handler;
 use super::outcome::Outcome;
 use super::received::Received;
 use crate::clock::EpochMillis;
-use crate::idempotency::{Claim, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
+use crate::idempotency::{Claim, Decision, EffectPolicy, ErrorClass, JobRecord, LastError, StoreError, Takeover, Verdict};
 use crate::job::{Job, JobId, payload_digest};
 use crate::visibility::Heartbeat;
 
-/// When a record is worked on.
+/// When a job is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// With the others. A job that a worker died of steps back.
@@ -42,7 +45,7 @@ pub(super) enum Turn {
 
 /// Why the pipeline stopped.
 pub(super) enum Stop {
-    /// The record is through.
+    /// The job is through.
     Ended(Outcome),
     /// Come back when the others are through.
     Postponed,
@@ -62,10 +65,11 @@ struct Started {
     noted_first_effect: bool,
 }
 
-/// One record on its way.
-pub(super) struct RecordRun<'a, H: Handler> {
+/// One job on its way.
+pub(super) struct JobRun<'a, H: Handler> {
     core: &'a Core<H>,
     received: &'a Received,
+    entry: &'a Entry,
     budget: Budget,
     heartbeat: Option<&'a Heartbeat>,
     turn: Turn,
@@ -76,12 +80,15 @@ pub(super) struct RecordRun<'a, H: Handler> {
     pub(super) attempt: u32,
     pub(super) created_at: Option<EpochMillis>,
     pub(super) handler_time: Option<Duration>,
+    /// What the job's caller is told, if it has ended and its caller wants to know.
+    pub(super) completion: Option<Completion>,
 }
 
-impl<'a, H: Handler> RecordRun<'a, H> {
+impl<'a, H: Handler> JobRun<'a, H> {
     pub(super) fn new(
         core: &'a Core<H>,
         received: &'a Received,
+        entry: &'a Entry,
         budget: Budget,
         heartbeat: Option<&'a Heartbeat>,
         turn: Turn,
@@ -89,6 +96,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Self {
             core,
             received,
+            entry,
             budget,
             heartbeat,
             turn,
@@ -97,6 +105,7 @@ impl<'a, H: Handler> RecordRun<'a, H> {
             attempt: 0,
             created_at: None,
             handler_time: None,
+            completion: None,
         }
     }
 
@@ -110,19 +119,18 @@ impl<'a, H: Handler> RecordRun<'a, H> {
     }
 
     async fn steps(&mut self) -> Result<Outcome, Stop> {
-        let envelope = self.parse().await?;
-        let (job, payload) = self.understand(envelope).await?;
+        let mut job = self.read().await?;
         self.pass_circuit()?;
         self.check_budget()?;
-        let started = self.claim(&job, payload).await?;
+        let started = self.claim(&mut job).await?;
         let answer = match self.wait_for_rate().await {
-            Ok(()) => self.run(&job, &started).await,
+            Ok(()) => self.run(&job.job, &started).await,
             Err(failure) => Err(failure),
         };
         Ok(self.settle(&started, answer).await)
     }
 
-    /// What becomes of a record that was not started. A FIFO message on its last receive cannot come back, so its job gets its reason
+    /// What becomes of a job that is not started. A FIFO message on its last receive cannot come back, so its job gets its reason
     /// now, unless it has ended before.
     pub(super) async fn leave(&mut self) -> Outcome {
         if !self.is_last_chance() {
@@ -136,9 +144,8 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     async fn give_up(&mut self) -> Result<Outcome, Stop> {
         self.turn = Turn::LastAndAlone;
-        let envelope = self.parse().await?;
-        let (job, payload) = self.understand(envelope).await?;
-        let started = self.claim(&job, payload).await?;
+        let mut job = self.read().await?;
+        let started = self.claim(&mut job).await?;
         Ok(self.settle(&started, Err(Failure::not_started())).await)
     }
 
@@ -164,35 +171,24 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     // -- claim ---------------------------------------------------------------------------------------------------------------
 
-    async fn claim(&mut self, job: &Job<H::Payload>, payload: serde_json::Value) -> Result<Started, Stop> {
+    async fn claim(&mut self, job: &mut Understood<H>) -> Result<Started, Stop> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
-        let claim = Claim {
-            job_id: job.id.clone(),
-            job_type: job.job_type.clone(),
-            schema_version: job.schema_version,
-            caller: format!("direct:{}", core.settings.queue_name.as_str()),
-            idempotency_key: job.idempotency_key.as_str().to_owned(),
-            business_id: job.business_id.clone(),
-            payload_digest: payload_digest(&payload),
-            payload,
-            token: token.clone(),
-            lease_until: self.budget.lease_until(core.clock.now(), &core.settings),
-            sent_at: self.received.sent_at,
-            takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
-            rules: core.rules(),
-        };
-        let record = match self.ask(claim).await {
-            Ok(Verdict::Started(record)) => *record,
-            Ok(Verdict::Postponed) => return Err(Stop::Postponed),
-            Ok(Verdict::PayloadMismatch) => {
+        let mut answer = self.ask(self.claim_of(job, &token)).await;
+        if matches!(&answer, Ok(Decision { verdict: Verdict::PayloadMismatch, .. })) && self.adopt_recorded_payload(job).await? {
+            answer = self.ask(self.claim_of(job, &token)).await;
+        }
+        let decision = answer.map_err(|error| self.unrecorded(&error))?;
+        let record = match decision.verdict {
+            Verdict::Started(record) => *record,
+            Verdict::Postponed => return Err(Stop::Postponed),
+            Verdict::PayloadMismatch => {
                 let message =
                     "the job's record belongs to a request with another payload; use a new idempotency key for new content";
                 let error = LastError::new(ErrorClass::Permanent, "payload_mismatch", message);
                 return Err(self.record_poison(error).await.into());
             }
-            Ok(verdict) => return Err(self.stopped(verdict).into()),
-            Err(error) => return Err(self.unrecorded(&error).into()),
+            verdict => return Err(self.stopped(verdict, decision.record.as_deref()).into()),
         };
         self.note(&record);
         let noted_first_effect =
@@ -204,8 +200,27 @@ impl<'a, H: Handler> RecordRun<'a, H> {
         Ok(started)
     }
 
+    fn claim_of(&self, understood: &Understood<H>, token: &str) -> Claim {
+        let (core, job) = (self.core, &understood.job);
+        Claim {
+            job_id: job.id.clone(),
+            job_type: job.job_type.clone(),
+            schema_version: job.schema_version,
+            caller: format!("direct:{}", core.settings.queue_name.as_str()),
+            idempotency_key: job.idempotency_key.as_str().to_owned(),
+            business_id: job.business_id.clone(),
+            payload_digest: payload_digest(&understood.payload),
+            payload: understood.payload.clone(),
+            token: token.to_owned(),
+            lease_until: self.budget.lease_until(core.clock.now(), &core.settings),
+            sent_at: self.received.sent_at,
+            takeover: if self.turn == Turn::LastAndAlone { Takeover::Now } else { Takeover::Postpone },
+            rules: core.rules(),
+        }
+    }
+
     /// The first call after a freeze may fail, and an answer may get lost: one more try, which recognises what the first one wrote.
-    async fn ask(&self, claim: Claim) -> Result<Verdict, StoreError> {
+    async fn ask(&self, claim: Claim) -> Result<Decision, StoreError> {
         match self.in_time(self.core.ledger.claim(claim.clone())).await {
             Err(StoreError::Unreachable { .. }) => self.in_time(self.core.ledger.claim(claim)).await,
             answered => answered,
@@ -285,8 +300,10 @@ impl<'a, H: Handler> RecordRun<'a, H> {
 
     // -- what a record answered ----------------------------------------------------------------------------------------------
 
-    /// The verdicts that stop a record before its handler.
-    fn stopped(&self, verdict: Verdict) -> Outcome {
+    /// The verdicts that stop a job before its handler, and the record they are about. Of a job that had ended before its caller is told
+    /// once more: the worker that ended it may have died before its event was out.
+    fn stopped(&mut self, verdict: Verdict, record: Option<&JobRecord>) -> Outcome {
+        self.completion = record.and_then(Completion::of_ended);
         match verdict {
             Verdict::AlreadySucceeded(_) => Outcome::Duplicate,
             Verdict::Cancelled => Outcome::Cancelled,

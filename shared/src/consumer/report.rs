@@ -1,19 +1,19 @@
-//! One log line and its metrics for everything that happens to a record. Nothing of the payload is ever in them.
+//! One log line and its metrics for everything that happens to a job. Nothing of the payload is ever in them.
 
 use super::batch::Invocation;
 use super::core::Core;
 use super::handler::Handler;
-use super::outcome::Outcome;
+use super::outcome::{Disposition, Outcome};
 use super::received::Received;
-use super::record::RecordRun;
+use super::record::JobRun;
 use crate::observability::Metric;
 use crate::queue::SendVerdict;
 
-/// A record is through the pipeline.
+/// A job is through the pipeline.
 pub(super) fn ended<H: Handler>(
     core: &Core<H>,
     received: &Received,
-    run: &RecordRun<'_, H>,
+    run: &JobRun<'_, H>,
     outcome: &Outcome,
     invocation: &Invocation,
 ) {
@@ -21,29 +21,27 @@ pub(super) fn ended<H: Handler>(
     log(core, received, run, outcome, invocation);
 }
 
-fn count<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, outcome: &Outcome) {
+fn count<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, outcome: &Outcome) {
     let job_type = core.kind.job_type;
     let metric = match outcome {
         Outcome::Succeeded => Some(Metric::JobsSucceeded),
         Outcome::Duplicate | Outcome::Cancelled => Some(Metric::JobsDuplicate),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => Some(Metric::JobsRetried),
         Outcome::Continued => Some(Metric::JobsContinued),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => Some(Metric::JobsDeferred),
         Outcome::Died(_) => Some(Metric::JobsDead),
         Outcome::InDoubt(_) => Some(Metric::JobsInDoubt),
         Outcome::Poison(_) => Some(Metric::PoisonSeen),
         Outcome::LeaseLost => Some(Metric::LeaseLost),
-        Outcome::Waits(_) | Outcome::EndedBefore(_) | Outcome::NotStarted => None,
+        Outcome::Waits(_) | Outcome::EndedBefore(_) | Outcome::NotStarted | Outcome::Skipped(_) => None,
     };
     if let Some(metric) = metric {
         core.metrics.count(metric, job_type, 1);
     }
     // The age metric of a queue leaves out messages received three times and more, so poison is counted here as well.
     if received.receive_count == 3
-        && !matches!(
-            outcome,
-            Outcome::Succeeded | Outcome::Duplicate | Outcome::Cancelled | Outcome::Continued | Outcome::Poison(_)
-        )
+        && outcome.disposition() != Disposition::Acknowledge
+        && !matches!(outcome, Outcome::Continued | Outcome::Poison(_))
     {
         core.metrics.count(Metric::PoisonSeen, job_type, 1);
     }
@@ -63,7 +61,7 @@ fn milliseconds(time: std::time::Duration) -> f64 {
     time.as_millis() as f64
 }
 
-fn log<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, outcome: &Outcome, invocation: &Invocation) {
+fn log<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, outcome: &Outcome, invocation: &Invocation) {
     let job_id = run.job_id.as_ref().map(crate::job::JobId::as_str);
     let (job_type, attempt) = (core.kind.job_type, run.attempt);
     let message_id = received.message_id.as_str();
@@ -95,10 +93,13 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &RecordRun<'_, H>, 
     match outcome {
         Outcome::Succeeded => line!(info, "job succeeded"),
         Outcome::Duplicate | Outcome::Cancelled => line!(info, "job duplicate"),
-        Outcome::Retried(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
+        Outcome::Retried(..) | Outcome::RetriedForTarget(..) | Outcome::Unrecorded(..) => line!(warn, "job retried"),
         Outcome::Continued => line!(info, "job continued"),
         Outcome::Deferred(..) | Outcome::CircuitOpen(_) | Outcome::SchemaHeld(_) => line!(info, "job deferred"),
         Outcome::Waits(_) | Outcome::NotStarted => line!(info, "job not started"),
+        Outcome::Skipped(reason) => {
+            tracing::info!(job_type, message_id, request_id, outcome = outcome_name, reason, "event skipped");
+        }
         Outcome::Died(_) | Outcome::EndedBefore(_) => line!(error, "job dead"),
         Outcome::InDoubt(_) => line!(error, "job in doubt"),
         Outcome::Poison(_) => line!(error, "message unparseable"),

@@ -17,6 +17,8 @@ pub struct ConsumerSettings {
     pub jobs_table: String,
     /// The queue this function works on.
     pub queue_name: QueueName,
+    /// The queue of the webhook consumer, which gets an event for every ended job whose caller wants to be told; `None`: no events.
+    pub events_queue_name: Option<QueueName>,
     /// The queue's redrive limit, from the same template parameter as its redrive policy.
     pub max_receive_count: u32,
     /// How long the queue keeps a message, counted from its send.
@@ -91,6 +93,13 @@ impl ConsumerSettings {
                 "leaves no room for renewal: make the queue's maxReceiveCount at least IKKAI_MAX_ATTEMPTS + 2",
             );
         }
+        let events_queue_name = reader.optional_text("IKKAI_EVENTS_QUEUE_NAME").map(QueueName::new);
+        if events_queue_name.as_ref().is_some_and(QueueName::is_fifo) {
+            reader.problem(
+                "IKKAI_EVENTS_QUEUE_NAME",
+                "must be a standard queue: completion events have no order and no message group",
+            );
+        }
         let base = reader.millis("IKKAI_BACKOFF_BASE_MS", 10_000, 1..=DAY * 1000 / 2);
         let cap = reader.millis("IKKAI_BACKOFF_CAP_MS", 900_000, 1..=43_200_000);
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -102,6 +111,7 @@ impl ConsumerSettings {
             metrics_namespace: reader.text("IKKAI_METRICS_NAMESPACE", "Ikkai"),
             jobs_table: reader.required_text("IKKAI_JOBS_TABLE"),
             queue_name: QueueName::new(reader.required_text("IKKAI_QUEUE_NAME")),
+            events_queue_name,
             max_receive_count: narrow(max_receive_count),
             queue_retention: reader.seconds("IKKAI_QUEUE_RETENTION_SECONDS", 4 * DAY, 60..=14 * DAY),
             max_attempts: narrow(max_attempts),

@@ -12,6 +12,15 @@ use crate::job::JobId;
 /// A change that is refused this often in a row fights with a crowd; the caller comes back later.
 const MOST_ROUNDS: u32 = 5;
 
+/// A verdict, and the record it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// What the record answers.
+    pub verdict: Verdict,
+    /// The record as it stands now; `None` where there is none, or where the verdict carries it.
+    pub record: Option<Box<JobRecord>>,
+}
+
 /// Applies events to records through a [`JobStore`].
 #[derive(Clone)]
 pub struct Ledger {
@@ -63,10 +72,10 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store does not answer; the claim may hold all the same, and the same claim may be repeated.
-    pub async fn claim(&self, claim: Claim) -> Result<Verdict, StoreError> {
+    pub async fn claim(&self, claim: Claim) -> Result<Decision, StoreError> {
         match self.store.claim(&claim, self.now()).await? {
-            FirstClaim::Started(record) => Ok(Verdict::Started(record)),
-            FirstClaim::Refused(found) => self.decide(&claim.job_id.clone(), found, &Event::Claim(Box::new(claim))).await,
+            FirstClaim::Started(record) => Ok(Decision { verdict: Verdict::Started(record), record: None }),
+            FirstClaim::Refused(found) => self.settle(&claim.job_id.clone(), found, &Event::Claim(Box::new(claim))).await,
         }
     }
 
@@ -94,9 +103,9 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store does not answer; the change may have been made all the same, and the same event may be repeated.
-    pub async fn apply(&self, job_id: &JobId, event: &Event) -> Result<Verdict, StoreError> {
+    pub async fn apply(&self, job_id: &JobId, event: &Event) -> Result<Decision, StoreError> {
         let found = self.store.get(job_id).await?.map(Box::new);
-        self.decide(job_id, found, event).await
+        self.settle(job_id, found, event).await
     }
 
     /// Applies `event` to the record that was found, again and again until it holds still.
@@ -104,14 +113,18 @@ impl Ledger {
     /// # Errors
     /// When the store does not answer; the change may have been made all the same, and the same event may be repeated.
     pub async fn decide(&self, job_id: &JobId, found: Option<Box<JobRecord>>, event: &Event) -> Result<Verdict, StoreError> {
+        self.settle(job_id, found, event).await.map(|decision| decision.verdict)
+    }
+
+    async fn settle(&self, job_id: &JobId, found: Option<Box<JobRecord>>, event: &Event) -> Result<Decision, StoreError> {
         let mut found = found;
         for _ in 0..MOST_ROUNDS {
             let wanted = transition(found.as_deref(), event, self.now());
-            let Some(next) = wanted.next else { return Ok(wanted.verdict) };
+            let Some(next) = wanted.next else { return Ok(Decision { verdict: wanted.verdict, record: found }) };
             debug_assert_eq!(*job_id, next.job_id);
             let guard = if found.is_some() { Guard::Unchanged } else { Guard::Absent };
             match self.store.replace(found.as_deref(), &next, &guard).await? {
-                Replaced::Written => return Ok(wanted.verdict),
+                Replaced::Written => return Ok(Decision { verdict: wanted.verdict, record: Some(next) }),
                 Replaced::Refused(newer) => found = newer,
             }
         }

@@ -9,6 +9,7 @@ use super::event::{Claim, Event, Takeover, Verdict};
 use super::record::{JobRecord, Status};
 use super::store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
 use super::transition::{NOT_DUE_TOLERANCE, transition};
+use super::view::{JobView, JobViews};
 use crate::clock::EpochMillis;
 use crate::job::JobId;
 
@@ -83,15 +84,18 @@ impl JobStore for MemoryStore {
     }
 }
 
+#[async_trait]
+impl JobViews for MemoryStore {
+    async fn view(&self, job_id: &JobId, now: EpochMillis) -> Result<Option<JobView>, StoreError> {
+        Ok(self.locked().get(job_id).cloned().map(JobView::from).filter(|view| !view.is_expired(now)))
+    }
+}
+
 /// The states that the one-write claim accepts; the DynamoDB store says the same in a condition expression.
 fn is_ordinary(found: Option<&JobRecord>, claim: &Claim, now: EpochMillis) -> bool {
     let Some(record) = found else { return !claim.rules.needs_data };
-    let waits = match record.status {
-        Status::Accepted => true,
-        Status::RetryScheduled => record.retry_at.is_none_or(|due| due <= now + NOT_DUE_TOLERANCE),
-        _ => false,
-    };
-    waits
+    matches!(record.status, Status::Accepted | Status::RetryScheduled)
+        && record.retry_at.is_none_or(|due| due <= now + NOT_DUE_TOLERANCE)
         && (record.payload.is_some() || !claim.rules.needs_data)
         && record.attempts < claim.rules.max_attempts
         && (record.crashes == 0 || claim.takeover == Takeover::Now)

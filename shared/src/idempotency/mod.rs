@@ -12,12 +12,14 @@ mod memory;
 mod record;
 mod store;
 mod transition;
+mod view;
 
 pub use dynamodb::DynamoStore;
 pub use event::{Certainty, Claim, ClaimRules, EffectPolicy, Ending, Event, Failing, Takeover, Verdict};
-pub use ledger::Ledger;
+pub use ledger::{Decision, Ledger};
 pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};
 pub use store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
 pub(crate) use transition::was_put_back;
 pub use transition::{NOT_DUE_TOLERANCE, PUT_BACK_MARGIN, Transition, transition};
+pub use view::{JobView, JobViews};

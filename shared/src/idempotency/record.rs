@@ -71,7 +71,7 @@ pub struct JobRecord {
     pub send_lease_until: Option<EpochMillis>,
     /// When a repeated send of an accepted job was confirmed.
     pub enqueued_at: Option<EpochMillis>,
-    /// A waiting job is not claimed before this moment.
+    /// A waiting job is not claimed before this moment, nor is an accepted one whose caller asked for it.
     pub retry_at: Option<EpochMillis>,
     /// Since when messages of this job wait for a consumer that knows their schema version.
     pub schema_held_since: Option<EpochMillis>,

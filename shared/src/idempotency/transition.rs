@@ -24,7 +24,7 @@ use crate::clock::EpochMillis;
 /// may be a send that raced with the death: clocks differ, and SDKs repeat sends.
 pub const PUT_BACK_MARGIN: Duration = Duration::from_secs(60);
 
-/// A delivery this much ahead of a waiting job's time still runs: worker clocks differ, and a bounced message costs a receive.
+/// A delivery this much ahead of a job's time still runs: worker clocks differ, and a bounced message costs a receive.
 pub const NOT_DUE_TOLERANCE: Duration = Duration::from_secs(30);
 
 /// What becomes of a record.
@@ -112,8 +112,8 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
             runnable(&put_back(record), asked, now)
         }
         Status::Dead => Transition::answer(Verdict::WasDead(reason(record))),
-        Status::Accepted => runnable(record, asked, now),
-        Status::RetryScheduled => match record.retry_at {
+        // An accepted job waits too where its caller asked for a later time.
+        Status::Accepted | Status::RetryScheduled => match record.retry_at {
             Some(due) if due > now + NOT_DUE_TOLERANCE => Transition::answer(Verdict::NotDue(due)),
             _ => runnable(record, asked, now),
         },
@@ -267,6 +267,9 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
     if failing.effect == EffectPolicy::Hold && unknown {
         return doubt(record, failing.error.clone());
     }
+    // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
+    let nothing_happened = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
+    let record = &JobRecord { first_effect_at: record.first_effect_at.filter(|_| !nothing_happened), ..record.clone() };
     let used_up = record.attempts >= failing.max_attempts;
     let may_be_done = failing.certainty == Certainty::MayBeDone;
     match failing.ending {
@@ -281,15 +284,11 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
 }
 
 fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -> Transition {
-    // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let take_back = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
-    let first_effect_at = if take_back { None } else { record.first_effect_at };
     let next = JobRecord {
         status: Status::RetryScheduled,
         attempts,
         lease_until: None,
         effect_begun: false,
-        first_effect_at,
         last_error: Some(failing.error.clone()),
         retry_at: Some(at),
         ..record.clone()

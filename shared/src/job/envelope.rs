@@ -20,7 +20,7 @@ use super::strict_json;
 /// Longest business id, in characters.
 pub const MAX_BUSINESS_ID_CHARS: usize = 256;
 
-const MEMBERS: [&str; 6] = ["jobId", "type", "schemaVersion", "businessId", "idempotencyKey", "payload"];
+pub(super) const MEMBERS: [&str; 6] = ["jobId", "type", "schemaVersion", "businessId", "idempotencyKey", "payload"];
 
 /// A job as it travels: the body of an SQS message, in which nothing is left to interpretation.
 ///
@@ -76,15 +76,19 @@ impl Envelope {
     /// The first rule that is broken; the payload's errors all at once. Fit for logs: in pointers, members that neither envelope nor payload
     /// have read `(unknown member)`, since senders key objects by people's names too.
     pub fn parse(body: &str, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
-        Self::read(body, kind).map_err(|error| {
-            let mut known = kind.member_names();
-            known.extend(MEMBERS.map(str::to_owned));
-            error.with_known_names(&known)
-        })
+        match strict_json::parse(body) {
+            Ok(Value::Object(members)) => Self::from_members(members, kind),
+            Ok(_) => Err(EnvelopeError::NotAnObject),
+            Err(error) => Err(EnvelopeError::from(error).fit_for_logs(kind, &[])),
+        }
     }
 
-    fn read(body: &str, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
-        let Value::Object(mut members) = strict_json::parse(body)? else { return Err(EnvelopeError::NotAnObject) };
+    /// Reads an envelope that stood in another document, which was read strictly. As [`parse`](Self::parse) otherwise.
+    pub(crate) fn from_members(members: Map<String, Value>, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
+        Self::read(members, kind).map_err(|error| error.fit_for_logs(kind, &[]))
+    }
+
+    fn read(mut members: Map<String, Value>, kind: &JobKind) -> Result<Parsed, EnvelopeError> {
         let header = Header::read(&members, kind)?;
         if header.schema_version > kind.schema_version {
             return Ok(Parsed::TooNew(header));
@@ -171,7 +175,7 @@ impl fmt::Debug for Envelope {
 
 impl Header {
     fn read(members: &Map<String, Value>, kind: &JobKind) -> Result<Self, EnvelopeError> {
-        let text = read_text(members, "type")?.ok_or_else(|| no_type(members))?;
+        let text = read_text(members, "type")?.ok_or(EnvelopeError::MissingMember { member: "type" })?;
         let wrong_type = || EnvelopeError::WrongType { expected: kind.job_type() };
         let job_type = JobType::parse(text).ok().filter(|found| found.as_str() == kind.job_type).ok_or_else(wrong_type)?;
         Ok(Self {
@@ -181,25 +185,6 @@ impl Header {
             job_type,
         })
     }
-}
-
-/// A body without a type. Messages that come through other services are the usual reason, and the mend is a setting there.
-fn no_type(members: &Map<String, Value>) -> EnvelopeError {
-    let has = |names: &[&str]| names.iter().all(|&name| members.contains_key(name));
-    let wrapped = |found, mend| EnvelopeError::Wrapped { found, mend };
-    if has(&["Type", "TopicArn", "Message"]) {
-        return wrapped("an SNS notification", "switch raw message delivery on for the subscription");
-    }
-    if has(&["detail-type", "detail", "source"]) {
-        return wrapped(
-            "an EventBridge event",
-            "give the rule's target an input path or an input transformer that makes the job",
-        );
-    }
-    if has(&["Records"]) {
-        return wrapped("an S3 event", "this queue carries jobs");
-    }
-    EnvelopeError::MissingMember { member: "type" }
 }
 
 fn push_member(body: &mut String, name: &str, value: &str) {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::envelope::MEMBERS;
 use super::field_error::{FieldError, summary};
 use super::id::JobIdError;
 use super::job_type::JobType;
 use super::pointer;
+use super::registry::JobKind;
 use super::strict_json::{StrictJsonError, StrictJsonRule};
 
 /// Why a message body is not a job. No message contains a value out of the body; an error of [`Envelope::parse`](super::Envelope::parse)
@@ -28,14 +30,6 @@ pub enum EnvelopeError {
     /// The body is JSON, but no object.
     #[error("the body must be a JSON object like {{\"type\":…,\"schemaVersion\":…,\"idempotencyKey\":…,\"payload\":{{…}}}}")]
     NotAnObject,
-    /// The body is the envelope of another AWS service, with the job inside at best.
-    #[error("the body is {found}, not a job: {mend}")]
-    Wrapped {
-        /// What it looks like.
-        found: &'static str,
-        /// How to get the job itself onto the queue.
-        mend: &'static str,
-    },
     /// A member that an envelope does not have.
     #[error("{pointer}: unknown member{}", nearest.map(|nearest| format!(": did you mean `{nearest}`?")).unwrap_or_default())]
     UnknownMember {
@@ -78,7 +72,6 @@ impl EnvelopeError {
             Self::NotJson(_) | Self::NotAnObject => "body_not_json",
             Self::NotStrict(error) => error.code(),
             Self::DuplicateMember { .. } => "duplicate_member",
-            Self::Wrapped { .. } => "body_wrapped",
             Self::UnknownMember { .. } => "unknown_member",
             Self::MissingMember { .. } => "missing_member",
             Self::InvalidMember(_) => "member_invalid",
@@ -90,7 +83,14 @@ impl EnvelopeError {
     }
 
     /// The same error without member names of the sender's invention: those may be people's, and a consumer logs and keeps the error.
-    pub(super) fn with_known_names(mut self, known: &BTreeSet<String>) -> Self {
+    /// Known are those of the envelope, of the kind's payload, and `more`.
+    pub(crate) fn fit_for_logs(self, kind: &JobKind, more: &[&str]) -> Self {
+        let mut known = kind.member_names();
+        known.extend(MEMBERS.iter().chain(more).map(|&name| name.to_owned()));
+        self.with_known_names(&known)
+    }
+
+    fn with_known_names(mut self, known: &BTreeSet<String>) -> Self {
         let hide = |pointer: &mut String| *pointer = pointer::with_known_names(pointer, known);
         match &mut self {
             Self::NotJson(error) | Self::NotStrict(error) => hide(&mut error.pointer),
@@ -99,11 +99,7 @@ impl EnvelopeError {
             Self::InvalidPayload(errors) | Self::Refused(errors) => {
                 errors.iter_mut().for_each(|error| hide(&mut error.pointer));
             }
-            Self::NotAnObject
-            | Self::Wrapped { .. }
-            | Self::MissingMember { .. }
-            | Self::WrongType { .. }
-            | Self::BadJobId(_) => {}
+            Self::NotAnObject | Self::MissingMember { .. } | Self::WrongType { .. } | Self::BadJobId(_) => {}
         }
         self
     }
@@ -117,7 +113,6 @@ impl EnvelopeError {
                 vec![FieldError::new(pointer, self.code(), "the member stands there twice: remove one")]
             }
             Self::NotAnObject => vec![FieldError::new("", self.code(), "the body must be a JSON object")],
-            Self::Wrapped { .. } => vec![FieldError::new("", self.code(), self.to_string())],
             Self::UnknownMember { pointer, nearest } => {
                 let message =
                     nearest.map_or_else(|| "unknown member".to_owned(), |name| format!("unknown member: did you mean `{name}`?"));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::digest;
+
 /// Longest idempotency key, in characters.
 pub const MAX_IDEMPOTENCY_KEY_CHARS: usize = 255;
 
@@ -62,6 +64,11 @@ impl IdempotencyKey {
             return Err(IdempotencyKeyError::SpaceAtTheEnds);
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// A key made of a digest over `parts`, for a request whose sender gave none.
+    pub(crate) fn of_parts(prefix: &'static str, parts: &[&[u8]]) -> Self {
+        Self(format!("{prefix}:{}", digest::base32(&digest::of_parts(parts))))
     }
 
     /// The key as text: for the record and the message, not for logs.

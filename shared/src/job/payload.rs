@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::field_error::FieldError;
 
@@ -62,8 +63,23 @@ pub trait JobPayload: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 
     /// Whether jobs of this type have private `data` in their record. The producer refuses what no worker reads.
     const DATA: DataUse = DataUse::None;
 
+    /// Whether the producer API takes jobs of this type. Off for jobs that only the kit itself sends.
+    const FROM_API: bool = true;
+
     /// Rules that span several fields. Pointers start at the payload (`/userId`); messages never contain a value.
     fn check(&self) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// The account that the payload names, where it names one. The producer makes it the job's account, so that the caller policy decides
+    /// who may post jobs for it.
+    fn account_id(&self) -> Option<&str> {
+        None
+    }
+
+    /// Rules on the job's private `data`, which the producer applies before it takes the job. Pointers start at the request (`/data/amount`);
+    /// messages never contain a value.
+    fn check_data(&self, _data: Option<&Value>) -> Vec<FieldError> {
         Vec::new()
     }
 }

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::field_error::FieldError;
 use super::payload_decode::{MISSING, one_of, unknown_member};
-use super::payloads::{PERIOD_FORMAT, Period, REFERENCE_ID_FORMAT, ReferenceId};
+use super::payloads::{
+    AMOUNT_FORMAT, Amount, CURRENCY_FORMAT, Currency, PERIOD_FORMAT, Period, REFERENCE_ID_FORMAT, ReferenceId,
+};
 use super::pointer;
 
 /// Errors that are listed at most: a payload can have thousands of unknown members.
@@ -49,7 +51,8 @@ impl<'s> Check<'s> {
         if let Some(types) = schema.get("type") {
             let names = type_names(types);
             if !names.iter().any(|name| is_of_type(value, name)) {
-                return self.refuse(at, "wrong_type", format!("must be {}, not {}", wanted(&names), kind(value)));
+                let message = format!("must be {}{}, not {}", wanted(&names), example(schema), kind(value));
+                return self.refuse(at, "wrong_type", message);
             }
         }
         self.closed_list(schema, value, at);
@@ -133,17 +136,19 @@ impl<'s> Check<'s> {
     }
 
     fn text(&mut self, schema: &Value, text: &str, at: &str) {
-        let refusal = match schema.get("format").and_then(Value::as_str) {
-            Some(REFERENCE_ID_FORMAT) => Some(ReferenceId::parse(text).err().map(|error| error.to_string())),
-            Some(PERIOD_FORMAT) => Some(Period::parse(text).err().map(|error| error.to_string())),
-            _ => None,
+        let broken = match schema.get("format").and_then(Value::as_str) {
+            Some(REFERENCE_ID_FORMAT) => ReferenceId::parse(text).err().map(|error| error.to_string()),
+            Some(PERIOD_FORMAT) => Period::parse(text).err().map(|error| error.to_string()),
+            Some(AMOUNT_FORMAT) => Amount::parse(text).err().map(|error| error.to_string()),
+            Some(CURRENCY_FORMAT) => Currency::parse(text).err().map(|error| error.to_string()),
+            _ => return self.length(schema, text, at),
         };
-        if let Some(refusal) = refusal {
-            if let Some(message) = refusal {
-                self.refuse(at, "invalid_value", message);
-            }
-            return;
+        if let Some(rule) = broken {
+            self.refuse(at, "invalid_value", rule);
         }
+    }
+
+    fn length(&mut self, schema: &Value, text: &str, at: &str) {
         let length = text.chars().count();
         let outside = limit(schema, "minLength").is_some_and(|least| length < least)
             || limit(schema, "maxLength").is_some_and(|most| length > most);
@@ -229,6 +234,11 @@ fn wanted(names: &[&str]) -> String {
         })
         .collect();
     words.join(" or ")
+}
+
+/// A schema's own example, for errors about the type: the mend.
+fn example(schema: &Value) -> String {
+    schema.pointer("/examples/0").map(|example| format!(" such as {example}")).unwrap_or_default()
 }
 
 fn kind(value: &Value) -> &'static str {

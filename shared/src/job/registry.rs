@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::field_error::FieldError;
@@ -29,8 +31,14 @@ pub struct JobKind {
     pub schema_version: u32,
     /// Whether jobs have private `data` in their record.
     pub data: DataUse,
+    /// Whether the producer API takes jobs of this type.
+    pub from_api: bool,
     /// Checks a payload: its shape, its values and the rules that span fields. Pointers start at the payload.
     pub validate: fn(&Value) -> Result<(), Vec<FieldError>>,
+    /// The account that a payload names; `None` also for what is no payload of this type.
+    pub account_id: fn(&Value) -> Option<String>,
+    /// Checks the private `data` that comes with a valid payload, see [`JobPayload::check_data`].
+    pub check_data: fn(&Value, Option<&Value>) -> Vec<FieldError>,
     /// Makes the JSON Schema of the payload.
     pub schema: fn() -> Value,
 }
@@ -44,7 +52,16 @@ impl JobKind {
     pub const fn of<P: JobPayload>() -> Self {
         assert!(JobType::is_valid(P::TYPE), "JobPayload::TYPE is not a job type like `email.send`");
         assert!(P::SCHEMA_VERSION > 0, "JobPayload::SCHEMA_VERSION counts from 1");
-        Self { job_type: P::TYPE, schema_version: P::SCHEMA_VERSION, data: P::DATA, validate: validate::<P>, schema: schema::<P> }
+        Self {
+            job_type: P::TYPE,
+            schema_version: P::SCHEMA_VERSION,
+            data: P::DATA,
+            from_api: P::FROM_API,
+            validate: validate::<P>,
+            account_id: account_id::<P>,
+            check_data: check_data::<P>,
+            schema: schema::<P>,
+        }
     }
 
     /// The name as [`JobType`].
@@ -92,14 +109,16 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// # Errors
 /// Every member that is wrong, with its pointer from the payload on (`/userId`) and without its value.
 pub fn decode<P: JobPayload>(payload: &Value) -> Result<P, Vec<FieldError>> {
-    let decoded = match payload_decode::from_value::<P>(payload) {
-        Ok(decoded) => decoded,
-        Err(first) => return Err(all_errors(&schema::<P>(), payload, first)),
-    };
+    let decoded: P = decode_value(payload)?;
     match decoded.check() {
         errors if errors.is_empty() => Ok(decoded),
         errors => Err(errors),
     }
+}
+
+/// Reads any type that says its shape, with the errors of [`decode`].
+pub(crate) fn decode_value<T: DeserializeOwned + JsonSchema>(value: &Value) -> Result<T, Vec<FieldError>> {
+    payload_decode::from_value(value).map_err(|first| all_errors(&schema::<T>(), value, first))
 }
 
 /// serde stops at the first error; the schema tells about the others too.
@@ -127,8 +146,17 @@ fn validate<P: JobPayload>(payload: &Value) -> Result<(), Vec<FieldError>> {
     decode::<P>(payload).map(drop)
 }
 
-fn schema<P: JobPayload>() -> Value {
-    schemars::schema_for!(P).to_value()
+fn account_id<P: JobPayload>(payload: &Value) -> Option<String> {
+    decode::<P>(payload).ok()?.account_id().map(str::to_owned)
+}
+
+/// What is wrong with the payload itself is told by [`validate`].
+fn check_data<P: JobPayload>(payload: &Value, data: Option<&Value>) -> Vec<FieldError> {
+    decode::<P>(payload).map(|payload| payload.check_data(data)).unwrap_or_default()
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
 }
 
 #[cfg(test)]

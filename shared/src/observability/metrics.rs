@@ -42,6 +42,10 @@ pub enum Metric {
     AttemptsUsed,
     /// Requests refused because the queue is too deep.
     AdmissionRejected,
+    /// Contacts that get no more mail because of a bounce or a complaint.
+    ContactsSuppressed,
+    /// Reports about mails that suppressed nobody: deliveries, bounces for now, other systems' mail.
+    FeedbackIgnored,
 }
 
 /// How the values of a metric combine.
@@ -55,7 +59,7 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
@@ -70,6 +74,8 @@ impl Metric {
         Self::JobLatency,
         Self::AttemptsUsed,
         Self::AdmissionRejected,
+        Self::ContactsSuppressed,
+        Self::FeedbackIgnored,
     ];
 
     /// The name in CloudWatch.
@@ -90,6 +96,8 @@ impl Metric {
             Self::JobLatency => "JobLatency",
             Self::AttemptsUsed => "AttemptsUsed",
             Self::AdmissionRejected => "AdmissionRejected",
+            Self::ContactsSuppressed => "ContactsSuppressed",
+            Self::FeedbackIgnored => "FeedbackIgnored",
         }
     }
 

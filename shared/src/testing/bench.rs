@@ -42,6 +42,8 @@ pub struct Bench<H: Handler, C: Clock + Clone = ManualClock> {
     pub store: Arc<WatchedStore>,
     /// What was asked of the queue; faults.
     pub queue: Arc<MemoryQueue>,
+    /// What was sent to the queue of completion events; faults. In use where the settings name an `events_queue_name`.
+    pub events: Arc<MemoryQueue>,
     /// The time.
     pub clock: C,
     /// The processor.
@@ -102,9 +104,10 @@ impl<H: Handler, C: Clock + Clone> Bench<H, C> {
     fn with_clock(handler: H, settings: ConsumerSettings, clock: C) -> Self {
         let records = Arc::new(MemoryStore::new());
         let store = Arc::new(WatchedStore::new(records.clone()));
-        let queue = Arc::new(MemoryQueue::new());
-        let processor = BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
-        Self { records, store, queue, clock, processor, settings }
+        let (queue, events) = (Arc::new(MemoryQueue::new()), Arc::new(MemoryQueue::new()));
+        let processor = BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()))
+            .with_events(events.clone());
+        Self { records, store, queue, events, clock, processor, settings }
     }
 
     /// Another worker on the same table and queue, as another sandbox would be.
@@ -116,10 +119,12 @@ impl<H: Handler, C: Clock + Clone> Bench<H, C> {
     /// Another worker whose machine shows another time.
     #[must_use]
     pub fn worker_with_clock<G: Handler>(&self, handler: G, clock: C) -> Bench<G, C> {
-        let (records, store, queue) = (self.records.clone(), self.store.clone(), self.queue.clone());
-        let processor =
-            BatchProcessor::new(handler, self.settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()));
-        Bench { records, store, queue, clock, processor, settings: self.settings.clone() }
+        let (records, store) = (self.records.clone(), self.store.clone());
+        let (queue, events) = (self.queue.clone(), self.events.clone());
+        let settings = self.settings.clone();
+        let processor = BatchProcessor::new(handler, settings.clone(), store.clone(), queue.clone(), Arc::new(clock.clone()))
+            .with_events(events.clone());
+        Bench { records, store, queue, events, clock, processor, settings }
     }
 
     /// Runs a batch with the configured function timeout as its deadline.

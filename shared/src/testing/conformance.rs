@@ -105,7 +105,7 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
         account_id: Some("account-7".into()),
         callback_url: Some("https://shop.example/ikkai".into()),
         data: Some(json!({"note": "łódź ☕", "nested": [1, {"a": null}]})),
-        fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None)),
+        fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None, &[])),
         generation: 2,
         attempts: 1,
         crashes: 1,
@@ -206,7 +206,7 @@ async fn a_repeated_write_meets_itself(lab: &Lab) {
     assert_eq!(ledger.create(&created).await.expect("an answer"), Created::New, "the same acceptance");
 
     for _ in 0..2 {
-        let verdict = ledger.claim(lab.claim("repeat", "mine")).await.expect("an answer");
+        let verdict = ledger.claim(lab.claim("repeat", "mine")).await.expect("an answer").verdict;
         let Verdict::Started(record) = verdict else { panic!("a repeated claim goes on, not {verdict:?}") };
         assert_eq!(record.attempts, 1, "and counts once");
     }
@@ -296,7 +296,7 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 }
                 lab.seed(&record).await;
                 let expected = transition(Some(&record), &Event::Claim(Box::new(claim.clone())), NOW);
-                let verdict = ledger.claim(claim).await.expect("the store answers");
+                let verdict = ledger.claim(claim).await.expect("the store answers").verdict;
                 let context = format!("{status} with {attempts} attempts, lease {lease:?}, begun {begun}, {variant}");
                 assert_eq!(verdict, expected.verdict, "verdict on {context}");
                 let stored = lab.stored(&record.job_id).await.expect("a record");
@@ -309,7 +309,7 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
         let mut claim = lab.claim(&name, "mine");
         claim.rules.needs_data = needs_data;
         let expected = transition(None, &Event::Claim(Box::new(claim.clone())), NOW);
-        assert_eq!(ledger.claim(claim).await.expect("the store answers"), expected.verdict);
+        assert_eq!(ledger.claim(claim).await.expect("the store answers").verdict, expected.verdict);
         assert_eq!(lab.stored(&lab.job_id(&name)).await, expected.next.map(|next| *next));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ikkai::consumer::{Done, Failure, Handler, JobContext};
-use ikkai::idempotency::{EffectPolicy, Status};
+use ikkai::idempotency::{EffectPolicy, ErrorClass, Status};
 use ikkai::job::{EmailSend, Job};
 use ikkai::testing::{Bench, MessageBuilder, StoreCall, StoreFault};
 
@@ -240,6 +240,12 @@ async fn an_effect_that_surely_did_not_happen_does_not_start_the_window() {
     assert_eq!(record(&bench, &MessageBuilder::email("a")).first_effect_at, None);
     tokio::time::sleep(WINDOW + seconds(60)).await;
     assert!(run(&bench, [MessageBuilder::email("a").received(2)]).await.failed.is_empty());
+
+    let handler = Scripted::new().policy(REMEMBERED).on("a", [surely_not_done(permanent())]).on("b", [permanent()]);
+    let bench = Bench::timed_with(handler, settings());
+    run(&bench, ["a", "b"].map(MessageBuilder::email)).await;
+    let noted = ["a", "b"].map(|name| record(&bench, &MessageBuilder::email(name)).first_effect_at.is_some());
+    assert_eq!(noted, [false, true], "a dead job that is put back begins anew, if it surely was not done");
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,4 +270,26 @@ async fn a_handler_that_looks_effects_up_runs_after_the_window_too_and_knows_of_
     tokio::time::sleep(WINDOW * 3).await;
     assert!(run(&bench, [MessageBuilder::email("a").received(2)]).await.failed.is_empty());
     assert_eq!(record(&bench, &MessageBuilder::email("a")).result, Some(serde_json::json!(after(seconds(0)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_after_a_run_that_may_have_had_its_effect_ends_in_doubt_and_cannot_be_cancelled_before() {
+    let rerun = EffectPolicy::Rerun { idempotent_for: Some(seconds(3_600)), looks_up: true };
+    let possibly = |step: Step| match step {
+        Step::Fail(failure) => Step::Fail(failure.possibly_done()),
+        other => other,
+    };
+    for (name, step, first, last) in [
+        ("retry", retry(), Status::RetryScheduled, Status::InDoubt),
+        ("defer", defer(None), Status::RetryScheduled, Status::RetryScheduled),
+        ("permanent", permanent(), Status::InDoubt, Status::InDoubt),
+    ] {
+        assert_eq!(ends_as(rerun, vec![possibly(step.clone())], 3).await, first, "{name} on the first attempt");
+        assert_eq!(ends_as(rerun, vec![possibly(step)], 1).await, last, "{name} on the last attempt");
+    }
+    let handler = Scripted::new().policy(rerun).on("a", [possibly(defer(None))]);
+    let bench = Bench::timed_with(handler, settings());
+    run(&bench, [MessageBuilder::email("a")]).await;
+    let error = record(&bench, &MessageBuilder::email("a")).last_error.expect("a reason");
+    assert_eq!(error.class, ErrorClass::Ambiguous, "which is what a cancellation asks about");
 }

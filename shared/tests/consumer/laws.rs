@@ -7,12 +7,16 @@ use ikkai::clock::Clock;
 use ikkai::consumer::{ConsumerSettings, Failure};
 use ikkai::idempotency::{EffectPolicy, Status};
 use ikkai::queue::QueueError;
-use ikkai::testing::{Bench, MessageBuilder, QueueCall, QueueFault, StoreCall, StoreFault, TokioClock};
+use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault, TokioClock};
 use proptest::prelude::*;
 
+use crate::objects::{record_of, s3_event, s3_record};
 use crate::script::{Scripted, Step, defer, fifo, long_running, millis, permanent, retry, seconds, settings, unfinished};
 
 const JOBS: [&str; 5] = ["job-0", "job-1", "job-2", "job-3", "job-4"];
+
+/// Jobs that come together in one message.
+const UPLOADS: [&str; 4] = ["upload-0", "upload-1", "upload-2", "upload-3"];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let ends = vec![
@@ -50,7 +54,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn scripts() -> impl Strategy<Value = Vec<(&'static str, Vec<Step>)>> {
-    proptest::collection::vec((proptest::sample::select(JOBS.to_vec()), steps()), 0..12)
+    proptest::collection::vec((proptest::sample::select([&JOBS[..], &UPLOADS[..]].concat()), steps()), 0..16)
 }
 
 fn store_faults() -> impl Strategy<Value = Vec<(StoreCall, StoreFault)>> {
@@ -86,6 +90,7 @@ fn queue_faults() -> impl Strategy<Value = Vec<QueueFault>> {
 #[derive(Debug, Clone)]
 enum Body {
     Job(&'static str),
+    Uploads(Vec<&'static str>),
     Bad,
     TooNew(&'static str),
 }
@@ -93,6 +98,7 @@ enum Body {
 fn messages() -> impl Strategy<Value = Vec<(Body, u32, u8)>> {
     let body = prop_oneof![
         6 => proptest::sample::select(JOBS.to_vec()).prop_map(Body::Job),
+        2 => proptest::sample::subsequence(UPLOADS.to_vec(), 1..=4).prop_map(Body::Uploads),
         1 => Just(Body::Bad),
         1 => proptest::sample::select(JOBS.to_vec()).prop_map(Body::TooNew),
     ];
@@ -103,6 +109,10 @@ fn message(number: usize, body: &Body, queue: &str, receives: u32, group: u8) ->
     let id = format!("message-{number}");
     let message = match body {
         Body::Job(name) => MessageBuilder::email(name).message_id(&id),
+        Body::Uploads(names) => {
+            let records: Vec<_> = names.iter().map(|name| s3_record(&format!("uploads/{name}"))).collect();
+            MessageBuilder::new(&id, s3_event(&records))
+        }
         Body::Bad => MessageBuilder::new(&id, "not a job"),
         Body::TooNew(name) => {
             let body = MessageBuilder::email(name).to_json()["body"]
@@ -140,9 +150,9 @@ fn paused<F: Future<Output = Result<(), TestCaseError>>>(work: F) -> Result<(), 
 
 /// Follows the scripts; what starts once more after them announces its effect, has it and is done.
 fn handler(policy: EffectPolicy, scripts: &[(&'static str, Vec<Step>)]) -> Scripted {
-    let last = JOBS.map(|name| (name, vec![Step::Begin(seconds(2)), Step::Effect]));
+    let last = JOBS.iter().chain(&UPLOADS).map(|name| (*name, vec![Step::Begin(seconds(2)), Step::Effect]));
     let scripts = scripts.iter().cloned().chain(last);
-    scripts.fold(Scripted::new().policy(policy), |handler, (name, steps)| handler.on(name, steps))
+    scripts.fold(Scripted::new().policy(policy).mails_about_objects("welcome"), |handler, (name, steps)| handler.on(name, steps))
 }
 
 fn play_faults(bench: &Bench<Scripted, TokioClock>, store: &[(StoreCall, StoreFault)], queue: &[QueueFault]) {
@@ -155,8 +165,8 @@ fn play_faults(bench: &Bench<Scripted, TokioClock>, store: &[(StoreCall, StoreFa
 }
 
 fn check_records(bench: &Bench<Scripted, TokioClock>, handler: &Scripted, policy: EffectPolicy) -> Result<(), TestCaseError> {
-    for name in JOBS {
-        let Some(record) = bench.record_of(&MessageBuilder::email(name)) else { continue };
+    for name in JOBS.into_iter().chain(UPLOADS) {
+        let Some(record) = record_of(bench, name) else { continue };
         prop_assert!(record.attempts <= 3, "{}: {} attempts", name, record.attempts);
         if record.status == Status::Succeeded {
             prop_assert!(handler.said_done(name), "{} succeeded although its handler never said so", name);
@@ -199,7 +209,12 @@ proptest! {
             prop_assert!(reported.is_subset(&ids), "foreign ids: {:?}", failed);
             let mut copies: Vec<_> = bench.queue.sent().into_iter().map(|copy| copy.body).collect();
             for (number, built) in batch.iter().enumerate().filter(|(number, _)| !reported.contains(&format!("message-{number}"))) {
-                let done = bench.record_of(built).is_some_and(|record| record.status == Status::Succeeded);
+                let is_done = |name: &str| record_of(&bench, name).is_some_and(|record| record.status == Status::Succeeded);
+                let done = match &messages[number].0 {
+                    Body::Job(name) | Body::TooNew(name) => is_done(name),
+                    Body::Uploads(names) => names.iter().all(|name| is_done(name)),
+                    Body::Bad => false,
+                };
                 let body = built.build().body.unwrap();
                 match copies.iter().position(|copy| *copy == body) {
                     Some(copy) if !done => drop(copies.swap_remove(copy)),
@@ -232,13 +247,13 @@ proptest! {
                 prop_assert!(world.deliveries < 200, "the jobs go in circles");
                 world.deliver(batch, kills.next().flatten()).await;
             }
-            for name in JOBS {
-                let record = bench.record_of(&MessageBuilder::email(name));
-                let in_dlq = world.dead_letters.iter().any(|message| message.starts_with(name));
+            for name in JOBS.into_iter().chain(UPLOADS) {
+                let record = record_of(&bench, name);
+                let in_dlq = world.dead_letters.contains(&name);
                 match record.map(|record| record.status) {
                     Some(Status::Succeeded) => {}
                     Some(Status::Dead | Status::InDoubt) => prop_assert!(in_dlq, "{} ended and its message is nowhere", name),
-                    other => prop_assert!(in_dlq && world.sends_failed, "{} is lost: {:?}", name, other),
+                    other => prop_assert!(in_dlq && world.unsent.contains(&name), "{} is lost: {:?}", name, other),
                 }
             }
             check_records(&bench, &handler, policy)
@@ -249,70 +264,88 @@ proptest! {
 /// A queue with a redrive policy around the bench: receives are counted, visibilities kept, copies delivered, the rest dead-lettered.
 struct World<'a> {
     bench: &'a Bench<Scripted, TokioClock>,
-    messages: Vec<(MessageBuilder, String, u32, tokio::time::Instant)>,
-    dead_letters: Vec<String>,
-    sends_failed: bool,
+    messages: Vec<Waiting>,
+    /// Names of the jobs whose messages are in the DLQ.
+    dead_letters: Vec<&'static str>,
+    /// Names of the jobs that waited when their message was on its last receive, and got no copy.
+    unsent: Vec<&'static str>,
     deliveries: usize,
     copies_seen: usize,
 }
 
+/// A message in the queue, and the jobs in it.
+struct Waiting {
+    message: MessageBuilder,
+    names: Vec<&'static str>,
+    receives: u32,
+    visible_at: tokio::time::Instant,
+}
+
 impl<'a> World<'a> {
     fn new(bench: &'a Bench<Scripted, TokioClock>) -> Self {
-        let now = tokio::time::Instant::now();
-        let messages = JOBS.iter().map(|name| (MessageBuilder::email(name), (*name).to_owned(), 0, now)).collect();
-        // Where a renewal can fail, a message may end in the DLQ with a record that still waits: the operators' redrive finds it.
-        Self { bench, messages, dead_letters: Vec::new(), sends_failed: false, deliveries: 0, copies_seen: 0 }
+        let mut world =
+            Self { bench, messages: Vec::new(), dead_letters: Vec::new(), unsent: Vec::new(), deliveries: 0, copies_seen: 0 };
+        for name in JOBS {
+            world.put(MessageBuilder::email(name), Duration::ZERO);
+        }
+        world.put(message(0, &Body::Uploads(UPLOADS.to_vec()), "email", 1, 0), Duration::ZERO);
+        world
     }
 
-    async fn receive(&mut self) -> Option<Vec<(MessageBuilder, String, u32, tokio::time::Instant)>> {
+    fn put(&mut self, message: MessageBuilder, delay: Duration) {
+        let body = message.build().body.unwrap();
+        let named = |name: &&'static str| {
+            body.contains(&format!("\"deliveryId\":\"{name}\"")) || body.contains(&format!("uploads/{name}"))
+        };
+        let names = JOBS.into_iter().chain(UPLOADS).filter(named).collect();
+        self.messages.push(Waiting { message, names, receives: 0, visible_at: tokio::time::Instant::now() + delay });
+    }
+
+    async fn receive(&mut self) -> Option<Vec<Waiting>> {
         loop {
-            let next = self.messages.iter().map(|(.., visible_at)| *visible_at).min()?;
+            let next = self.messages.iter().map(|waiting| waiting.visible_at).min()?;
             tokio::time::sleep_until(next).await;
-            let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.messages).into_iter().partition(|(.., at)| *at <= next);
+            let (due, later): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.messages).into_iter().partition(|waiting| waiting.visible_at <= next);
             self.messages = later;
-            let (dead, live): (Vec<_>, Vec<_>) = due.into_iter().partition(|(_, _, receives, _)| *receives >= 6);
-            self.dead_letters.extend(dead.into_iter().map(|(_, name, ..)| name));
+            let (dead, live): (Vec<_>, Vec<_>) = due.into_iter().partition(|waiting| waiting.receives >= 6);
+            self.dead_letters.extend(dead.into_iter().flat_map(|waiting| waiting.names));
             if !live.is_empty() {
                 return Some(live);
             }
         }
     }
 
-    async fn deliver(&mut self, batch: Vec<(MessageBuilder, String, u32, tokio::time::Instant)>, killed_after_ms: Option<u64>) {
+    async fn deliver(&mut self, mut batch: Vec<Waiting>, killed_after_ms: Option<u64>) {
         self.deliveries += 1;
-        let batch: Vec<_> = batch
-            .into_iter()
-            .map(|(message, name, receives, at)| (message.received(receives + 1), name, receives + 1, at))
-            .collect();
-        let run = self.bench.run_batch(batch.iter().map(|(message, ..)| message.build()));
+        batch.iter_mut().for_each(|waiting| waiting.receives += 1);
+        let received = batch.iter().map(|waiting| waiting.message.clone().received(waiting.receives).build());
+        let run = self.bench.run_batch(received);
         let failed = match killed_after_ms {
             Some(time) => tokio::time::timeout(millis(time), run).await.ok(),
             None => Some(run.await),
         };
         let failed = failed.map(|answer| answer.expect("an answer").failed);
-        let now = tokio::time::Instant::now();
-        for (message, name, receives, _) in batch {
-            let id = message.build().message_id.unwrap();
+        let sent = self.bench.queue.sent();
+        let copies = &sent[self.copies_seen..];
+        for mut waiting in batch {
+            let id = waiting.message.build().message_id.unwrap();
             if failed.as_ref().is_none_or(|failed| failed.contains(&id)) {
-                let visible_in = self.bench.queue.last_visibility(&message.receipt_handle()).unwrap_or(seconds(180));
-                self.sends_failed |=
-                    receives >= 6 && self.bench.record_of(&message).is_none_or(|record| !record.status.is_final());
-                self.messages.push((message, name, receives, now + visible_in));
+                let visible_in = self.bench.queue.last_visibility(&waiting.message.receipt_handle()).unwrap_or(seconds(180));
+                waiting.visible_at = tokio::time::Instant::now() + visible_in;
+                if waiting.receives >= 6 {
+                    let is_open =
+                        |name: &&&'static str| record_of(self.bench, name).is_none_or(|record| !record.status.is_final());
+                    let is_copied = |name: &str| copies.iter().any(|copy| copy.body.contains(name));
+                    self.unsent.extend(waiting.names.iter().filter(is_open).filter(|name| !is_copied(name)));
+                }
+                self.messages.push(waiting);
             }
         }
-        let sent = self
-            .bench
-            .queue
-            .calls()
-            .into_iter()
-            .filter_map(|call| if let QueueCall::Send(sent) = call { Some(sent) } else { None });
-        let sent: Vec<_> = sent.flatten().collect();
-        for copy in &sent[self.copies_seen..] {
-            let id = format!("copy-{}", self.messages.len() + self.deliveries * 100);
-            let message = MessageBuilder::new(&id, copy.body.clone()).sent_at(self.bench.clock.now());
-            let name = JOBS.iter().find(|name| MessageBuilder::email(name).job_id() == message.job_id()).unwrap();
-            self.messages.push((message, (*name).to_owned(), 0, now + copy.delay));
-        }
         self.copies_seen = sent.len();
+        for (number, copy) in copies.iter().enumerate() {
+            let id = format!("copy-{}-{number}", self.deliveries);
+            self.put(MessageBuilder::new(&id, copy.body.clone()).sent_at(self.bench.clock.now()), copy.delay);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ikkai::consumer::{BatchError, ConsumerSettings};
+use ikkai::consumer::{BatchError, ConsumerSettings, Failure};
 use ikkai::idempotency::Status;
 use ikkai::testing::{Bench, MessageBuilder, StoreCall, StoreFault};
 use tokio::time::Instant;
@@ -86,6 +86,29 @@ async fn failures_in_a_row_open_the_circuit_and_the_rest_is_deferred_untouched()
             assert!((seconds(30)..=seconds(40)).contains(&comes_back), "after the cool-down: {comes_back:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_single_targets_neither_open_the_circuit_nor_fail_the_invocation() {
+    let names = names(6);
+    let handler = each(&names, &Step::Fail(Failure::retry("receiver_failed", "the receiver answered 500").of_one_target()));
+    let bench = Bench::timed_with(handler.clone(), ConsumerSettings { error_when_all_fail: true, ..breaker(3) });
+    let answer = run(&bench, batch(&names)).await;
+    assert_eq!((answer.failed.len(), handler.starts().len()), (6, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_would_meet_every_job_opens_the_circuit_at_once_and_uses_no_attempt() {
+    let names = names(4);
+    let failure = Failure::defer("key_refused", "the provider refuses the key", None).surely_not_done().opening_circuit();
+    let handler = Scripted::new().on("job-0", [Step::Fail(failure)]);
+    let bench = Bench::timed_with(handler.clone(), breaker(1_000));
+    let answer = run(&bench, batch(&names)).await;
+    assert_eq!((answer.failed.len(), handler.starts()), (4, vec!["job-0".to_owned()]));
+    let first = record(&bench, &MessageBuilder::email("job-0"));
+    assert_eq!((first.status, first.attempts), (Status::RetryScheduled, 0));
+    tokio::time::sleep(seconds(30)).await;
+    assert!(run(&bench, batch(&names[1..])).await.failed.is_empty(), "after the cool-down a job tries, and all go on");
 }
 
 #[tokio::test(start_paused = true)]

@@ -159,10 +159,16 @@ async fn a_job_that_runs_elsewhere_waits_for_the_rest_of_its_lease() {
 
 #[tokio::test]
 async fn a_message_that_comes_long_before_its_time_waits_for_it() {
+    for status in [Status::RetryScheduled, Status::Accepted] {
+        waits_for_its_time(status).await;
+    }
+}
+
+async fn waits_for_its_time(status: Status) {
     let handler = Scripted::new();
     let bench = Bench::with(handler.clone(), settings());
     let message = MessageBuilder::email("a");
-    let waiting = JobRecord { retry_at: Some(after(seconds(300))), ..blank(&message, Status::RetryScheduled) };
+    let waiting = JobRecord { retry_at: Some(after(seconds(300))), ..blank(&message, status) };
     bench.records.put(waiting.clone());
     expect(
         &bench,
@@ -178,6 +184,38 @@ async fn a_message_that_comes_long_before_its_time_waits_for_it() {
     .await;
     assert_eq!(record(&bench, &message), waiting);
     assert_eq!(handler.starts_of("a"), 0);
+}
+
+#[tokio::test]
+async fn a_job_that_was_asked_for_later_runs_when_its_time_has_come() {
+    let handler = Scripted::new();
+    let bench = Bench::with(handler.clone(), settings());
+    let message = MessageBuilder::email("a");
+    let later = JobRecord { retry_at: Some(after(seconds(300))), ..blank(&message, Status::Accepted) };
+    bench.records.put(JobRecord { payload_digest: None, ..later });
+    bench.clock.advance(seconds(300));
+    assert!(run(&bench, [message.clone()]).await.failed.is_empty());
+    assert_eq!((handler.starts_of("a"), record(&bench, &message).retry_at), (1, None));
+}
+
+#[tokio::test]
+async fn the_failure_of_a_target_is_an_ordinary_retry_to_its_job() {
+    let failing = Failure::retry("receiver_failed", "the receiver answered 500").of_one_target();
+    let bench = Bench::with(Scripted::new().on("a", [Step::Fail(failing)]), settings());
+    let message = MessageBuilder::email("a");
+    expect(
+        &bench,
+        &message,
+        Seen {
+            visible_in: Some(Duration::ZERO..=seconds(10)),
+            reported: true,
+            metric: Some("JobsRetried"),
+            line: "job retried",
+            outcome: "retried",
+        },
+    )
+    .await;
+    assert_state(&record(&bench, &message), Status::RetryScheduled, 1, Some("receiver_failed"));
 }
 
 #[tokio::test]

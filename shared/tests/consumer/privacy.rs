@@ -58,8 +58,21 @@ fn refused_bodies() -> Vec<String> {
         with(|body| body["payload"]["mallory@example.org"] = json!(1)),
         with(|body| body["mallory@example.org"] = json!(1)),
         with(|body| body["schemaVersion"] = json!(2)),
-        json!({"Type": "Notification", "TopicArn": "arn", "Message": secret_body()}).to_string(),
+        json!({"Type": "Notification", "TopicArn": "arn", "Message": "mallory@example.org"}).to_string(),
+        json!({"Type": "Notification", "TopicArn": "arn", "Message": with(|body| body["mallory@example.org"] = json!(1))})
+            .to_string(),
+        json!({"Type": "SubscriptionConfirmation", "TopicArn": "arn", "SubscribeURL": "https://mallory@example.org"}).to_string(),
+        json!({"detail-type": "mallory@example.org", "source": "tok_live_mallory", "detail": {"card": "4111111111111111"}})
+            .to_string(),
+        s3_event("mallory%40example.org"),
+        s3_event("mallory@example.org%zz"),
     ]
+}
+
+fn s3_event(key: &str) -> String {
+    let object = json!({"key": key, "size": 1, "eTag": "key-of-mallory", "sequencer": "tok_live_mallory"});
+    let s3 = json!({"bucket": {"name": "user-of-mallory"}, "object": object});
+    json!({"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": s3}]}).to_string()
 }
 
 fn assert_clean(what: &str, lines: &[String]) {

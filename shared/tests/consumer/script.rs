@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ikkai::clock::{Clock, EpochMillis};
-use ikkai::consumer::{ConsumerSettings, Done, Failure, Handler, JobContext};
+use ikkai::consumer::{ConsumerSettings, Done, Failure, Handler, JobContext, ObjectEvent, ObjectVerdict};
 use ikkai::idempotency::{EffectPolicy, JobRecord, Status};
-use ikkai::job::{EmailSend, Job, JobId, JobType};
+use ikkai::job::{EmailSend, Job, JobId, JobType, ReferenceId};
 use ikkai::observability::logs::capture::Captured;
 use ikkai::observability::logs::{LevelSetting, LogSetup};
 use ikkai::testing::{BatchRun, Bench, MessageBuilder};
@@ -40,10 +40,13 @@ pub(crate) struct Scripted {
     scripts: Arc<Mutex<HashMap<String, VecDeque<Vec<Step>>>>>,
     seen: Arc<Mutex<Seen>>,
     policy: EffectPolicy,
+    /// Template of the mails about objects; without one, events about objects are refused.
+    template: Option<&'static str>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
+    objects: Vec<ObjectEvent>,
     starts: Vec<String>,
     effects: Vec<String>,
     progress: Vec<Option<Value>>,
@@ -54,12 +57,23 @@ struct Seen {
 
 impl Scripted {
     pub(crate) fn new() -> Self {
-        Self { scripts: Arc::default(), seen: Arc::default(), policy: EffectPolicy::Hold }
+        Self { scripts: Arc::default(), seen: Arc::default(), policy: EffectPolicy::Hold, template: None }
     }
 
     pub(crate) fn policy(mut self, policy: EffectPolicy) -> Self {
         self.policy = policy;
         self
+    }
+
+    /// Takes events about objects under `uploads/`: the rest of the key names the delivery.
+    pub(crate) fn mails_about_objects(mut self, template: &'static str) -> Self {
+        self.template = Some(template);
+        self
+    }
+
+    /// What `on_object` was asked about, in order.
+    pub(crate) fn objects(&self) -> Vec<ObjectEvent> {
+        self.seen().objects.clone()
     }
 
     /// What the next start of `name` that has no script yet does.
@@ -129,6 +143,23 @@ impl Handler for Scripted {
 
     fn effect_policy(&self) -> EffectPolicy {
         self.policy
+    }
+
+    fn on_object(&self, object: &ObjectEvent) -> ObjectVerdict<EmailSend> {
+        self.seen().objects.push(object.clone());
+        let Some(template) = self.template else {
+            return ObjectVerdict::Refuse { code: "object_not_expected", message: "no objects here".to_owned() };
+        };
+        let id = |text: &str| ReferenceId::parse(text);
+        match object.key.strip_prefix("uploads/").map(id) {
+            Some(Ok(delivery_id)) if delivery_id.as_str() == "panics" => resume_unwind(Box::new(delivery_id)),
+            Some(Ok(delivery_id)) => {
+                let (template_id, user_id) = (id(template).unwrap(), id("user-42").unwrap());
+                ObjectVerdict::Job(EmailSend { delivery_id, template_id, user_id })
+            }
+            Some(Err(error)) => ObjectVerdict::Refuse { code: "key_is_no_id", message: error.to_string() },
+            None => ObjectVerdict::Skip("not_an_upload"),
+        }
     }
 
     async fn handle(&self, job: &Job<EmailSend>, context: &JobContext) -> Result<Done, Failure> {

@@ -7,12 +7,18 @@ mod function;
 mod handler;
 mod payload;
 mod tests;
+mod uploads;
 
 const GUIDE: &str = include_str!("../../../docs/add-a-consumer.md");
 const TEMPLATE: &str = include_str!("../../../infra/template.yaml");
 
-const SOURCES: [&str; 4] =
-    [include_str!("payload.rs"), include_str!("handler.rs"), include_str!("function.rs"), include_str!("tests.rs")];
+const SOURCES: [&str; 5] = [
+    include_str!("payload.rs"),
+    include_str!("handler.rs"),
+    include_str!("function.rs"),
+    include_str!("tests.rs"),
+    include_str!("uploads.rs"),
+];
 
 fn blocks(language: &str) -> Vec<&'static str> {
     let start = format!("```{language}\n");

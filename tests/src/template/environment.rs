@@ -18,12 +18,8 @@ enum Need {
 
 use Need::{Optional, Required};
 
-/// Binaries of this project.
-pub(super) const BINARIES: [&str; 2] = ["producer-api", "email-consumer"];
-
 const EVERY: &[(&str, Need)] = &[
     ("IKKAI_JOBS_TABLE", Required),
-    ("IKKAI_RECORD_RETENTION_SECONDS", Required),
     ("IKKAI_LOG_LEVEL", Optional),
     ("IKKAI_METRICS_NAMESPACE", Optional),
     ("IKKAI_SERVICE", Optional),
@@ -31,6 +27,8 @@ const EVERY: &[(&str, Need)] = &[
 
 const CONSUMER: &[(&str, Need)] = &[
     ("IKKAI_QUEUE_NAME", Required),
+    ("IKKAI_EVENTS_QUEUE_NAME", Optional),
+    ("IKKAI_RECORD_RETENTION_SECONDS", Required),
     ("IKKAI_MAX_RECEIVE_COUNT", Required),
     ("IKKAI_QUEUE_RETENTION_SECONDS", Required),
     ("IKKAI_FUNCTION_TIMEOUT_SECONDS", Required),
@@ -66,9 +64,40 @@ const EMAIL_CONSUMER: &[(&str, Need)] = &[
     ("AWS_ENDPOINT_URL_SESV2", Optional),
 ];
 
+const IMAGE_CONSUMER: &[(&str, Need)] = &[
+    ("IKKAI_ORIGINALS_BUCKET", Required),
+    ("IKKAI_ORIGINALS_PREFIX", Optional),
+    ("IKKAI_DERIVED_BUCKET", Optional),
+    ("IKKAI_DERIVED_PREFIX", Optional),
+    ("IKKAI_IMAGE_UPLOAD_SIZES", Optional),
+    ("IKKAI_IMAGE_UPLOAD_FORMATS", Optional),
+    ("IKKAI_IMAGE_BACKGROUND", Optional),
+    ("IKKAI_IMAGE_JPEG_QUALITY", Optional),
+    ("IKKAI_IMAGE_WEBP_QUALITY", Optional),
+    ("IKKAI_IMAGE_MAX_PIXELS", Optional),
+    ("IKKAI_IMAGE_CACHE_CONTROL", Optional),
+    ("IKKAI_IMAGE_ENLARGE", Optional),
+];
+
+const BILLING_CONSUMER: &[(&str, Need)] = &[
+    ("IKKAI_PAYMENT_API_URL", Optional),
+    ("IKKAI_PAYMENT_SECRET_ID", Required),
+    ("IKKAI_PAYMENT_KEY_WINDOW_SECONDS", Optional),
+    ("IKKAI_PROVIDER_TIMEOUT_MS", Optional),
+];
+
+const REPORT_CONSUMER: &[(&str, Need)] =
+    &[("IKKAI_REPORTS_BUCKET", Required), ("IKKAI_REPORTS_PREFIX", Optional), ("IKKAI_ACCOUNT_INDEX", Optional)];
+
+const WEBHOOK_CONSUMER: &[(&str, Need)] = &[("IKKAI_WEBHOOK_SECRET_ID", Required), ("IKKAI_PROVIDER_TIMEOUT_MS", Optional)];
+
+const SES_FEEDBACK: &[(&str, Need)] = &[("IKKAI_CONTACTS_TABLE", Required)];
+
 const PRODUCER_API: &[(&str, Need)] = &[
     ("IKKAI_QUEUES", Required),
+    ("IKKAI_RECORD_RETENTION_SECONDS", Required),
     ("IKKAI_CALLER_POLICY", Required),
+    ("IKKAI_CALLBACKS", Optional),
     ("IKKAI_MAX_QUEUE_DEPTH", Optional),
     ("IKKAI_WARM_UP", Optional),
     ("IKKAI_SEND_LEASE_MS", Optional),
@@ -88,11 +117,24 @@ pub(super) fn required(binary: &str, kind: Kind) -> impl Iterator<Item = &'stati
 }
 
 fn variables(binary: &str, kind: Kind) -> impl Iterator<Item = (&'static str, Need)> {
-    let own = match binary {
-        "email-consumer" => EMAIL_CONSUMER,
-        "producer-api" => PRODUCER_API,
-        _ => &[],
-    };
     let consumer = if kind == Kind::Consumer { CONSUMER } else { &[] };
-    EVERY.iter().chain(consumer).chain(own).copied()
+    EVERY.iter().chain(consumer).chain(own(binary)).copied()
+}
+
+/// The variables that `binary` reads beside those of a consumer.
+pub(super) fn beside_consumer(binary: &str) -> impl Iterator<Item = &'static str> {
+    variables(binary, Kind::Other).map(|(name, _)| name)
+}
+
+fn own(binary: &str) -> &'static [(&'static str, Need)] {
+    match binary {
+        "producer-api" => PRODUCER_API,
+        "email-consumer" => EMAIL_CONSUMER,
+        "image-consumer" => IMAGE_CONSUMER,
+        "billing-consumer" => BILLING_CONSUMER,
+        "report-consumer" => REPORT_CONSUMER,
+        "webhook-consumer" => WEBHOOK_CONSUMER,
+        "ses-feedback" => SES_FEEDBACK,
+        _ => &[],
+    }
 }

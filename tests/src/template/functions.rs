@@ -1,7 +1,12 @@
 //! Functions: runtime, logs, environment.
 
+use ikkai_cli::local::build::FUNCTIONS;
+
 use super::environment::{self, Kind};
 use super::stack::{Stack, listed, logical_id, number};
+
+/// What Lambda takes of environment variables (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
+const ENVIRONMENT_BYTES: usize = 4096;
 
 /// Every function is a native `bootstrap` for one processor.
 #[must_use]
@@ -15,6 +20,14 @@ pub fn functions_are_native(stack: &Stack) -> Vec<String> {
         })
         .map(|function| format!("{}: not a bootstrap on provided.al2023 for one processor", function.name))
         .collect()
+}
+
+/// Every function that is built is deployed, once.
+#[must_use]
+pub fn every_function_is_deployed(stack: &Stack) -> Vec<String> {
+    let deployed: Vec<_> = stack.of_type("AWS::Lambda::Function").filter_map(|function| binary(&function)).collect();
+    let times = |name: &str| deployed.iter().filter(|deployed| **deployed == name).count();
+    FUNCTIONS.iter().filter(|name| times(name) != 1).map(|name| format!("{name}: deployed {} times", times(name))).collect()
 }
 
 /// Every function logs to a group of its own that keeps its lines for a time.
@@ -42,7 +55,7 @@ pub fn logs_are_kept_for_a_time(stack: &Stack) -> Vec<String> {
     violations
 }
 
-/// Every function's environment has what its code needs and nothing that its code does not read.
+/// Every function's environment has what its code needs, nothing that its code does not read, and no more than Lambda takes.
 #[must_use]
 pub fn environments_are_what_the_code_reads(stack: &Stack) -> Vec<String> {
     let consumers = stack.consumers();
@@ -55,6 +68,10 @@ pub fn environments_are_what_the_code_reads(stack: &Stack) -> Vec<String> {
         };
         let kind = if consumes { Kind::Consumer } else { Kind::Other };
         let given = function.at("/Environment/Variables").as_object().cloned().unwrap_or_default();
+        let bytes: usize = given.iter().map(|(variable, value)| variable.len() + super::settings::text(value).len()).sum();
+        if bytes > ENVIRONMENT_BYTES {
+            violations.push(format!("{}: an environment of {bytes} bytes", function.name));
+        }
         for variable in given.keys().filter(|variable| !environment::is_read(binary, kind, variable)) {
             violations.push(format!("{}: {variable} is not read by {binary}", function.name));
         }
@@ -87,6 +104,11 @@ pub fn functions_know_their_timeout(stack: &Stack) -> Vec<String> {
 pub fn provider_calls_fit_into_an_invocation(stack: &Stack) -> Vec<String> {
     let mut violations = Vec::new();
     for consumer in stack.consumers() {
+        let calls = binary(&consumer.function)
+            .is_some_and(|binary| environment::is_read(binary, Kind::Consumer, "IKKAI_PROVIDER_TIMEOUT_MS"));
+        if !calls {
+            continue;
+        }
         let call = number(consumer.function.environment("IKKAI_PROVIDER_TIMEOUT_MS"));
         let room = consumer.function.number("/Timeout").map(|seconds| seconds * 750);
         if call.is_none() || call >= room {
@@ -117,5 +139,5 @@ pub fn renewal_is_not_taken_for_a_loop(stack: &Stack) -> Vec<String> {
 pub(super) fn binary<'a>(function: &super::stack::Resource<'a>) -> Option<&'a str> {
     let key = function.at("/Code/S3Key").as_str()?;
     let name = key.rsplit('/').next()?.strip_suffix(".zip")?;
-    environment::BINARIES.contains(&name).then_some(name)
+    FUNCTIONS.contains(&name).then_some(name)
 }

@@ -1,6 +1,7 @@
 //! Event source mappings.
 
-use super::stack::{Stack, listed, number};
+use super::functions::binary;
+use super::stack::{Consumer, EVENT, Stack, listed, logical_id, number};
 
 /// Every event source mapping connects a queue and a function of this stack, and every routed queue has one.
 #[must_use]
@@ -26,6 +27,26 @@ pub fn every_queue_has_its_consumer(stack: &Stack) -> Vec<String> {
         if told["Fn::GetAtt"] != serde_json::json!([consumer.queue.name, "QueueName"]) {
             violations.push(format!("{}: is told another queue than {}", consumer.function.name, consumer.queue.name));
         }
+    }
+    violations
+}
+
+/// Every consumer knows the queue of completion events, save the one that works on them; the API does not take what consumers alone may say.
+#[must_use]
+pub fn ended_jobs_are_told(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    let consumers = stack.consumers();
+    let delivers = |consumer: &&Consumer<'_>| binary(&consumer.function) == Some("webhook-consumer");
+    let events = consumers.iter().find(delivers).map(|consumer| consumer.queue.name);
+    for consumer in &consumers {
+        let told = logical_id(consumer.function.environment("IKKAI_EVENTS_QUEUE_NAME"));
+        let wanted = if delivers(&consumer) { None } else { events };
+        if told != wanted {
+            violations.push(format!("{}: tells {told:?} of ended jobs instead of {wanted:?}", consumer.function.name));
+        }
+    }
+    if stack.api_routes().iter().any(|(job_type, _)| job_type == EVENT) {
+        violations.push(format!("the API takes {EVENT}"));
     }
     violations
 }

@@ -5,16 +5,19 @@
 //! consumer is covered as soon as it is in the template.
 
 pub mod api;
+pub mod buckets;
 mod environment;
 pub mod functions;
 pub mod mappings;
 pub mod policy;
 pub mod queues;
 pub mod roles;
+pub mod secrets;
 pub mod settings;
 mod stack;
 mod synthesis;
 pub mod tables;
+pub mod topics;
 
 pub use stack::{Consumer, Resource, Stack};
 pub use synthesis::{Parameters, Synthesis, lint, parameters, refusals, synthesize};

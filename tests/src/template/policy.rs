@@ -10,7 +10,7 @@ use super::synthesis::{checkout, run_python};
 pub struct Request<'a> {
     /// What is to be done, such as `dynamodb:GetItem`.
     pub action: &'a str,
-    /// Logical id of the resource, or an ARN.
+    /// Logical id of the resource, with a path below it if there is one (`Bucket/key`), or an ARN.
     pub resource: &'a str,
     /// Condition keys (lower case) and their values.
     pub context: Value,
@@ -29,7 +29,7 @@ pub fn allows(stack: &Stack, function: &str, requests: &[Request<'_>]) -> Vec<bo
     let requests: Vec<Value> = requests
         .iter()
         .map(|request| {
-            let resource = if request.resource.contains(':') { request.resource.to_owned() } else { arn(request.resource) };
+            let resource = if request.resource.starts_with("arn:") { request.resource.to_owned() } else { arn(request.resource) };
             json!({"policies": policies, "action": request.action, "resource": resource, "context": request.context})
         })
         .collect();
@@ -43,6 +43,11 @@ pub fn allows(stack: &Stack, function: &str, requests: &[Request<'_>]) -> Vec<bo
 fn with_arns(node: &Value) -> Value {
     if let Some(name) = logical_id(node) {
         return json!(arn(name));
+    }
+    if let Some(text) = node["Fn::Sub"].as_str() {
+        // Of the form `${Bucket.Arn}/prefix/*`.
+        let path = text.strip_prefix("${").and_then(|text| text.split_once(".Arn}"));
+        return path.map_or_else(|| json!(text), |(name, path)| json!(arn(&format!("{name}{path}"))));
     }
     match node {
         Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), with_arns(value))).collect(),

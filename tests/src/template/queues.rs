@@ -1,6 +1,6 @@
 //! Queues and their dead-letter queues.
 
-use super::stack::{Resource, Stack, listed, logical_id};
+use super::stack::{Resource, Stack, demands_tls, lets_everybody_in, listed, logical_id};
 
 /// SQS keeps a message for 14 days at most.
 const LONGEST_RETENTION_SECONDS: u64 = 14 * 24 * 3600;
@@ -92,7 +92,7 @@ pub fn dead_letter_queues_suit_their_sources(stack: &Stack) -> Vec<String> {
     violations
 }
 
-/// Succeeded records outlive every copy of their message: queue and dead-letter queue and a margin.
+/// Succeeded records outlive every copy of their message: whoever writes records keeps them for queue and dead-letter queue and a margin.
 #[must_use]
 pub fn records_outlive_messages(stack: &Stack) -> Vec<String> {
     let queues = stack.of_type("AWS::SQS::Queue").filter(|queue| !queue.at("/RedrivePolicy").is_null());
@@ -100,6 +100,7 @@ pub fn records_outlive_messages(stack: &Stack) -> Vec<String> {
     let least = longest + LONGEST_RETENTION_SECONDS + RECORD_MARGIN_SECONDS;
     stack
         .of_type("AWS::Lambda::Function")
+        .filter(|function| writes_records(stack, function))
         .filter_map(|function| {
             let kept = super::stack::number(function.environment("IKKAI_RECORD_RETENTION_SECONDS"));
             (kept < Some(least))
@@ -127,13 +128,8 @@ pub fn queues_demand_tls(stack: &Stack) -> Vec<String> {
         let covered = policies.iter().any(|policy| {
             listed(policy.at("/Queues")).into_iter().any(|reference| logical_id(reference) == Some(queue.name))
                 && listed(policy.at("/PolicyDocument/Statement")).into_iter().any(|statement| {
-                    statement["Effect"] == "Deny"
-                        && (statement["Principal"] == "*" || statement["Principal"]["AWS"] == "*")
-                        && listed(&statement["Action"]).into_iter().any(|action| action == "sqs:*")
+                    demands_tls(statement, "sqs:*")
                         && listed(&statement["Resource"]).into_iter().any(|resource| logical_id(resource) == Some(queue.name))
-                        && statement["Condition"]["Bool"]["aws:SecureTransport"] == "false"
-                        // Another condition beside it would narrow the refusal.
-                        && statement["Condition"].as_object().is_some_and(|condition| condition.len() == 1)
                 })
         });
         if !covered {
@@ -141,13 +137,38 @@ pub fn queues_demand_tls(stack: &Stack) -> Vec<String> {
         }
     }
     for policy in &policies {
+        if listed(policy.at("/PolicyDocument/Statement")).into_iter().any(lets_everybody_in) {
+            violations.push(format!("{}: lets everybody in", policy.name));
+        }
+    }
+    violations
+}
+
+/// A service that a queue's policy lets in may send and nothing else, for one source and for this account: its name alone would let it in for
+/// anybody's (<https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html>).
+#[must_use]
+pub fn services_act_for_this_account(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for policy in stack.of_type("AWS::SQS::QueuePolicy") {
         for statement in listed(policy.at("/PolicyDocument/Statement")) {
-            if statement["Effect"] != "Deny" && (statement["Principal"] == "*" || statement["Principal"]["AWS"] == "*") {
-                violations.push(format!("{}: lets everybody in", policy.name));
+            let condition = &statement["Condition"];
+            let bound =
+                condition["StringEquals"]["aws:SourceAccount"].is_string() && condition["ArnEquals"]["aws:SourceArn"].is_string();
+            let is_service = !statement["Principal"]["Service"].is_null();
+            if is_service && statement["Effect"] != "Deny" && !(bound && statement["Action"] == "sqs:SendMessage") {
+                violations.push(format!("{}: lets a service in for anybody", policy.name));
             }
         }
     }
     violations
+}
+
+fn writes_records(stack: &Stack, function: &Resource<'_>) -> bool {
+    let jobs = logical_id(function.environment("IKKAI_JOBS_TABLE"));
+    super::roles::statements_of(stack, function).into_iter().any(|statement| {
+        listed(&statement["Action"]).into_iter().any(|action| action == "dynamodb:PutItem" || action == "dynamodb:UpdateItem")
+            && listed(&statement["Resource"]).into_iter().any(|resource| logical_id(resource) == jobs)
+    })
 }
 
 fn retention(queue: &Resource<'_>) -> u64 {

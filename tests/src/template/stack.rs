@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// The type of the events that consumers send when a job has ended. The API does not take it.
+pub(super) const EVENT: &str = "webhook.deliver";
+
 /// One stack after the SAM transform, with parameters, mappings and conditions put in.
 #[derive(Debug, Clone)]
 pub struct Stack {
@@ -70,9 +73,21 @@ impl Stack {
             .collect()
     }
 
-    /// The queues that the producer sends to: job type and logical id of the queue.
+    /// The queues that jobs are sent to, by the producer and by consumers that tell of ended jobs: job type and logical id of the queue.
     #[must_use]
     pub fn routes(&self) -> Vec<(String, String)> {
+        let mut routes = self.api_routes();
+        for function in self.of_type("AWS::Lambda::Function") {
+            let route =
+                logical_id(function.environment("IKKAI_EVENTS_QUEUE_NAME")).map(|queue| (EVENT.to_owned(), queue.to_owned()));
+            routes.extend(route.filter(|route| !routes.contains(route)));
+        }
+        routes
+    }
+
+    /// The queues that the producer sends to: job type and logical id of the queue.
+    #[must_use]
+    pub fn api_routes(&self) -> Vec<(String, String)> {
         self.of_type("AWS::Lambda::Function")
             .filter_map(|function| {
                 let queues = function.environment("IKKAI_QUEUES");
@@ -106,8 +121,31 @@ impl Stack {
     /// When it does not exist.
     pub fn remove(&mut self, resource: &str, pointer: &str) {
         let (above, key) = split(pointer);
-        let removed = self.place(resource, above).as_object_mut().and_then(|members| members.remove(key));
+        let removed = match self.place(resource, above) {
+            Value::Object(members) => members.remove(key),
+            Value::Array(items) => {
+                key.parse::<usize>().ok().filter(|index| *index < items.len()).map(|index| items.remove(index))
+            }
+            _ => None,
+        };
         assert!(removed.is_some(), "{resource}{pointer} does not exist");
+    }
+
+    /// Changes what stands beside the properties, such as `DependsOn`, for tests that break a stack on purpose.
+    ///
+    /// # Panics
+    /// When the resource does not exist.
+    pub fn set_attribute(&mut self, resource: &str, attribute: &str, value: Value) {
+        self.resources[resource].as_object_mut().expect("a resource").insert(attribute.to_owned(), value);
+    }
+
+    /// Removes what stands beside the properties, for tests that break a stack on purpose.
+    ///
+    /// # Panics
+    /// When it does not exist.
+    pub fn remove_attribute(&mut self, resource: &str, attribute: &str) {
+        let removed = self.resources[resource].as_object_mut().and_then(|body| body.remove(attribute));
+        assert!(removed.is_some(), "{resource} has no {attribute}");
     }
 
     /// Removes a resource, for tests that break a stack on purpose.
@@ -141,6 +179,12 @@ impl<'a> Resource<'a> {
         self.body["Properties"].pointer(pointer).unwrap_or(&Value::Null)
     }
 
+    /// What stands beside the properties, such as `DependsOn`, or null.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> &'a Value {
+        &self.body[name]
+    }
+
     /// A number, which CloudFormation also takes as a string.
     #[must_use]
     pub fn number(&self, pointer: &str) -> Option<u64> {
@@ -159,6 +203,24 @@ impl<'a> Resource<'a> {
         let value = self.at(pointer);
         value == true || value == "true"
     }
+}
+
+/// Whether a policy's statement refuses everybody these actions without TLS, and nothing narrows the refusal.
+pub(super) fn demands_tls(statement: &Value, actions: &str) -> bool {
+    statement["Effect"] == "Deny"
+        && is_everybody(&statement["Principal"])
+        && listed(&statement["Action"]).into_iter().any(|action| action == actions)
+        && statement["Condition"]["Bool"]["aws:SecureTransport"] == "false"
+        && statement["Condition"].as_object().is_some_and(|condition| condition.len() == 1)
+}
+
+/// Whether a policy's statement allows everybody something.
+pub(super) fn lets_everybody_in(statement: &Value) -> bool {
+    statement["Effect"] != "Deny" && is_everybody(&statement["Principal"])
+}
+
+fn is_everybody(principal: &Value) -> bool {
+    principal == "*" || principal["AWS"] == "*"
 }
 
 /// A number that may stand as a string.

@@ -20,6 +20,8 @@ pub type Parameters = serde_json::Map<String, Value>;
 pub struct Synthesis {
     /// The declared parameters.
     pub parameters: Value,
+    /// The names of the declared outputs.
+    pub outputs: Vec<String>,
     /// One stack a set.
     pub stacks: Vec<Stack>,
 }
@@ -56,7 +58,8 @@ pub fn synthesize(sets: &[Parameters]) -> Synthesis {
         Stack::new(printed)
     };
     let stacks = sets.iter().zip(printed_stacks(&printed)).map(stack).collect();
-    Synthesis { parameters: printed["parameters"].clone(), stacks }
+    let outputs = serde_json::from_value(printed["outputs"].clone()).expect("a list of outputs");
+    Synthesis { parameters: printed["parameters"].clone(), outputs, stacks }
 }
 
 /// Why each parameter set is refused, or nothing.

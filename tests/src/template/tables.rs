@@ -1,6 +1,8 @@
 //! Tables.
 
-use super::stack::Stack;
+use serde_json::{Value, json};
+
+use super::stack::{Resource, Stack, listed};
 
 /// Attribute that holds when an item expires, in epoch seconds.
 const EXPIRY_ATTRIBUTE: &str = "expires_at";
@@ -53,13 +55,51 @@ pub fn tables_have_the_keys_of_the_code(stack: &Stack) -> Vec<String> {
             if told.is_null() {
                 continue;
             }
-            let schema = stack.target(told).map(|table| (table.at("/KeySchema"), table.at("/AttributeDefinitions")));
-            let wanted_schema = serde_json::json!([{"AttributeName": key, "KeyType": "HASH"}]);
-            let wanted_types = serde_json::json!([{"AttributeName": key, "AttributeType": "S"}]);
-            if schema != Some((&wanted_schema, &wanted_types)) {
+            let has_key = stack.target(told).is_some_and(|table| {
+                *table.at("/KeySchema") == json!([{"AttributeName": key, "KeyType": "HASH"}])
+                    && attribute_type(&table, key) == "S"
+            });
+            if !has_key {
                 violations.push(format!("{}: {variable} is not a table with the string key {key}", function.name));
             }
         }
     }
     violations
+}
+
+/// Indexes hold keys alone, and keys that never change, so that moving a job along does not write to them; and the index that reports are told
+/// of is there.
+#[must_use]
+pub fn indexes_hold_keys_that_never_change(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for table in stack.of_type("AWS::DynamoDB::Table") {
+        for index in listed(table.at("/GlobalSecondaryIndexes")) {
+            let of_account = json!([
+                {"AttributeName": "account_id", "KeyType": "HASH"},
+                {"AttributeName": "created_at", "KeyType": "RANGE"},
+            ]);
+            let typed = attribute_type(&table, "account_id") == "S" && attribute_type(&table, "created_at") == "N";
+            if index["KeySchema"] != of_account || !typed {
+                violations.push(format!("{}: an index of other keys than an account's times", table.name));
+            }
+            if index["Projection"]["ProjectionType"] != "KEYS_ONLY" {
+                violations.push(format!("{}: an index of more than keys", table.name));
+            }
+        }
+    }
+    for function in stack.of_type("AWS::Lambda::Function") {
+        let told = function.environment("IKKAI_ACCOUNT_INDEX");
+        let indexes = stack.target(function.environment("IKKAI_JOBS_TABLE")).map(|table| table.at("/GlobalSecondaryIndexes"));
+        let is_there = indexes.is_some_and(|indexes| listed(indexes).iter().any(|index| index["IndexName"] == *told));
+        if !told.is_null() && !is_there {
+            violations.push(format!("{}: is told of an index that is not there", function.name));
+        }
+    }
+    violations
+}
+
+fn attribute_type<'a>(table: &Resource<'a>, attribute: &str) -> &'a Value {
+    let defined =
+        listed(table.at("/AttributeDefinitions")).into_iter().find(|definition| definition["AttributeName"] == attribute);
+    defined.map_or(&Value::Null, |definition| &definition["AttributeType"])
 }

@@ -1,15 +1,22 @@
 //! The engine that all tests share, and waiting for events on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use ikkai::clock::{Clock, SystemClock};
-use ikkai::idempotency::{DynamoStore, JobRecord, JobStore};
+use ikkai::idempotency::{DynamoStore, JobRecord, JobStore, Status};
 use ikkai::job::JobId;
+use ikkai_cli::local::checkout::Checkout;
 use ikkai_cli::local::environment::{LocalAws, Options};
+use ikkai_cli::local::objects::Bucket;
+use ikkai_cli::local::payments::PaymentsFake;
+use ikkai_cli::local::proxy::Proxy;
+use ikkai_cli::local::queues::QueuedMessage;
 use ikkai_cli::local::stack::Stack;
+use ikkai_cli::progress::Progress;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OnceCell};
@@ -20,8 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(90);
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime"));
 static ENGINE: OnceCell<LocalAws> = OnceCell::const_new();
+static PROVIDER: OnceCell<Provider> = OnceCell::const_new();
 static STACKS: Mutex<BTreeMap<&'static str, Stack>> = Mutex::const_new(BTreeMap::new());
 static NAMES: AtomicU32 = AtomicU32::new(0);
+
+/// Runs what has to be done before a stack is there.
+pub(crate) fn block_on<T>(work: impl AsyncFnOnce() -> T) -> T {
+    RUNTIME.block_on(work())
+}
 
 /// Runs a test on the shared engine and its first stack.
 pub(crate) fn on_engine(test: impl AsyncFnOnce(&Lab)) {
@@ -38,6 +51,7 @@ pub(crate) fn on_stack(name: &'static str, parameters: &[(&str, &str)], test: im
         let mut stacks = STACKS.lock().await;
         if !stacks.contains_key(name) {
             let mut scaled: BTreeMap<String, String> = scaled_parameters();
+            scaled.insert("PaymentApiUrl".to_owned(), provider().await.proxy.url());
             scaled.extend(parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
             let stack = aws.deploy(name, &scaled).await.expect("a stack");
             stacks.insert(name, stack);
@@ -48,10 +62,29 @@ pub(crate) fn on_stack(name: &'static str, parameters: &[(&str, &str)], test: im
     });
 }
 
+/// A payment provider that others wrote, behind a proxy of its own.
+pub(crate) struct Provider {
+    pub(crate) fake: PaymentsFake,
+    pub(crate) proxy: Proxy,
+}
+
+/// The payment provider that all stacks charge with unless they are told another one.
+pub(crate) async fn provider() -> &'static Provider {
+    let start = || async {
+        let checkout = Checkout::find().expect("a checkout");
+        let fake = PaymentsFake::start(&checkout, &checkout.state().join("tests-payments"), &Progress::silent()).await;
+        let fake = fake.expect("a payment provider");
+        let proxy = Proxy::start(fake.address()).await.expect("a proxy");
+        Provider { fake, proxy }
+    };
+    PROVIDER.get_or_init(start).await
+}
+
 async fn engine() -> &'static LocalAws {
     let start = || async {
-        let options =
-            scaled_parameters().into_iter().fold(Options::new("tests"), |options, (name, value)| options.parameter(name, value));
+        let payments = ("PaymentApiUrl".to_owned(), provider().await.proxy.url());
+        let parameters = scaled_parameters().into_iter().chain([payments]);
+        let options = parameters.fold(Options::new("tests"), |options, (name, value)| options.parameter(name, value));
         LocalAws::start(options).await.unwrap_or_else(|error| panic!("the local engine does not start: {error}"))
     };
     ENGINE.get_or_init(start).await
@@ -75,6 +108,11 @@ fn scaled_parameters() -> BTreeMap<String, String> {
         ("SchemaHoldSeconds", "6"),
         ("SendLeaseMs", "1500"),
         ("SettleReserveMs", "500"),
+        ("BillingMaxAttempts", "3"),
+        ("BillingMaxReceiveCount", "5"),
+        ("ImageMaxReceiveCount", "5"),
+        ("WebhookBackoffBaseMs", "500"),
+        ("WebhookBackoffCapMs", "1000"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()
@@ -114,16 +152,25 @@ impl Lab {
     /// Posts a welcome mail and returns its job id.
     pub(crate) async fn post_mail(&self, name: &str, user: &str) -> JobId {
         let key = self.key(name);
-        let posted = self.post_as("tester", &key, &self.mail_to(user, &key)).await;
+        self.post(&key, &self.mail_to(user, &key)).await
+    }
+
+    /// Posts a job and returns its id.
+    pub(crate) async fn post(&self, key: &str, job: &Value) -> JobId {
+        let posted = self.post_as("tester", key, job).await;
         assert_eq!(posted.status, 202, "{posted:?}");
         JobId::parse_stored(posted.body["jobId"].as_str().expect("a job id")).expect("a job id")
     }
 
-    /// Puts a message on the queue without the API.
+    /// Puts a message on the mails' queue without the API.
     pub(crate) async fn send_directly(&self, body: &str) -> String {
+        self.send_to(self.stack.email_queue(), body).await
+    }
+
+    /// Puts a message on a queue without the API.
+    pub(crate) async fn send_to(&self, queue: &str, body: &str) -> String {
         let sqs = aws_sdk_sqs::Client::new(&self.aws.sdk_config());
-        let url =
-            sqs.get_queue_url().queue_name(self.stack.email_queue()).send().await.expect("a queue").queue_url.expect("a URL");
+        let url = sqs.get_queue_url().queue_name(queue).send().await.expect("a queue").queue_url.expect("a URL");
         let sent = sqs.send_message().queue_url(url).message_body(body).send().await.expect("a message");
         sent.message_id.expect("a message id")
     }
@@ -139,9 +186,42 @@ impl Lab {
         self.eventually(&format!("record of {job_id}"), async || self.record(job_id).await.filter(|record| wanted(record))).await
     }
 
-    /// Waits until a message with this text in its body is in the dead-letter queue, and returns its id and attributes.
-    pub(crate) async fn dead_letter_with(&self, text: &str) -> ikkai_cli::local::queues::QueuedMessage {
-        let queue = self.stack.email_dead_letter_queue();
+    /// Waits until a job succeeds. One that ends otherwise fails the test at once.
+    pub(crate) async fn succeeded(&self, job_id: &JobId) -> JobRecord {
+        let record = self.record_when(job_id, |record| record.status.is_final()).await;
+        assert_eq!(record.status, Status::Succeeded, "{job_id}: {:?}", record.last_error);
+        record
+    }
+
+    /// The jobs whose payload contains this text, by a scan of the table.
+    pub(crate) async fn jobs_about(&self, text: &str) -> Vec<JobId> {
+        let client = aws_sdk_dynamodb::Client::new(&self.aws.sdk_config());
+        let pages = client.scan().table_name(self.stack.jobs_table()).consistent_read(true).into_paginator().items().send();
+        let items = pages.collect::<Result<Vec<_>, _>>().await.expect("the table can be scanned");
+        let holds = |item: &&HashMap<String, AttributeValue>| {
+            item.get("payload").and_then(|payload| payload.as_s().ok()).is_some_and(|payload| payload.contains(text))
+        };
+        let ids = items.iter().filter(holds).filter_map(|item| item["job_id"].as_s().ok());
+        ids.map(|id| JobId::parse_stored(id).expect("a job id")).collect()
+    }
+
+    /// One of the stack's outputs.
+    pub(crate) fn output(&self, name: &str) -> &str {
+        self.stack.outputs().get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
+    }
+
+    /// A bucket of the stack, by the output that names it.
+    pub(crate) fn bucket(&self, output: &str) -> Bucket {
+        Bucket::new(self.aws.address(), self.output(output))
+    }
+
+    /// Waits until a message with this text in its body is in the mails' dead-letter queue, and returns its id and attributes.
+    pub(crate) async fn dead_letter_with(&self, text: &str) -> QueuedMessage {
+        self.dead_letter_in(self.stack.email_dead_letter_queue(), text).await
+    }
+
+    /// Waits until a message with this text in its body is in a dead-letter queue.
+    pub(crate) async fn dead_letter_in(&self, queue: &str, text: &str) -> QueuedMessage {
         self.eventually("dead letter", async || {
             let messages = self.stack.messages(queue).await.expect("the engine answers");
             messages.into_iter().find(|message| message.body.contains(text))
@@ -149,11 +229,20 @@ impl Lab {
         .await
     }
 
-    /// Waits until nothing is in the queue any more.
+    /// Waits until nothing is in the mails' queue any more.
     pub(crate) async fn queue_is_empty(&self) {
         self.eventually("empty queue", async || {
             let counts = self.stack.queue_counts(self.stack.email_queue()).await.expect("the engine answers");
             (counts.all() == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until no message with this text in its body is in a queue any more.
+    pub(crate) async fn let_go(&self, queue: &str, text: &str) {
+        self.eventually("a queue that lets go", async || {
+            let messages = self.stack.messages(queue).await.expect("the engine answers");
+            (!messages.iter().any(|message| message.body.contains(text))).then_some(())
         })
         .await;
     }

@@ -5,8 +5,14 @@
 
 mod api;
 mod failures;
+mod feedback;
 mod harness;
 mod jobs;
+mod outage;
+mod payments;
+mod pictures;
 mod process;
 mod quiet;
+mod reports;
 mod store;
+mod webhooks;

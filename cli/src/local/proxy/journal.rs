@@ -26,8 +26,10 @@ pub struct Call {
     pub connection: u64,
     /// `service.Operation`.
     pub operation: String,
-    /// Table, queue, bucket or function.
+    /// Table, queue, bucket, function, secret or topic.
     pub target: Option<String>,
+    /// The key of an object in a bucket.
+    pub object: Option<String>,
     /// The jobs it is about.
     pub job_ids: Vec<String>,
     /// Size of the request's body in bytes.
@@ -177,16 +179,18 @@ impl Journal {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Fires on every arrival and every end of a call.
+    /// Fires on every connection, and on every arrival and every end of a call.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     pub(super) fn connected(&self) -> u64 {
-        self.with(|entries| {
+        let connection = self.with(|entries| {
             entries.connections += 1;
             entries.connections - 1
-        })
+        });
+        self.changed();
+        connection
     }
 
     pub(super) fn arrived(&self, subject: &Subject, request_bytes: usize, connection: u64) -> u64 {
@@ -206,6 +210,7 @@ impl Journal {
                 connection,
                 operation: subject.operation.clone(),
                 target: subject.target.clone(),
+                object: subject.object.clone(),
                 job_ids: subject.job_ids.clone(),
                 request_bytes,
                 ending: Ending::Open,

@@ -1,4 +1,4 @@
-//! The fault proxy: it stands between the functions and the local engine.
+//! The fault proxy: it stands between the functions and the local engine, and a second one between the billing consumer and its provider.
 //!
 //! The engine hands its `AWS_ENDPOINT_URL` to every function process that it starts. That address is this proxy, so every AWS call of
 //! every function passes here, without any change to functions or template. The proxy
@@ -6,7 +6,8 @@
 //! - forwards calls byte for byte and keeps the `Host` header, by which the engine routes;
 //! - counts calls, bytes and connections by operation, and keeps a bounded [journal](Calls) of them;
 //! - counts effects by the engine's own answers: a mail is an effect once the engine took it, whether the sender was told or not;
-//! - plays the faults of the [rules](Rule) that were added.
+//! - plays the faults of the [rules](Rule) that were added;
+//! - [refuses connections](Proxy::refuse_connections) while the other side is to be down.
 //!
 //! It runs on a thread of its own: it outlives the runtime of the test that started it, and works while its caller blocks.
 
@@ -64,7 +65,7 @@ impl Proxy {
                     let Ok(listener) = TcpListener::from_std(listener) else { return };
                     tokio::select! {
                         _ = stopped => {}
-                        never = server::accept_loop(listener, serving) => match never {},
+                        never = server::serve(listener, address, serving) => match never {},
                     }
                 });
                 // Held calls wait for a release that may never come: do not wait for them.
@@ -89,6 +90,17 @@ impl Proxy {
     /// Forwards to another address from now on.
     pub fn set_upstream(&self, upstream: SocketAddr) {
         *self.shared.upstream.lock().unwrap_or_else(PoisonError::into_inner) = upstream;
+    }
+
+    /// Shuts the door: open connections are closed, and new ones refused by the system, as if nothing listened here. What is already on its way
+    /// to the other side is done there.
+    pub async fn refuse_connections(&self) {
+        self.shared.door.set(false).await;
+    }
+
+    /// Opens the door again, at the same address.
+    pub async fn accept_connections(&self) {
+        self.shared.door.set(true).await;
     }
 
     /// Adds a rule. Rules are asked in the order they were added; the first that meets a call decides.

@@ -48,6 +48,7 @@ pub enum Action {
 pub struct Rule {
     operation: String,
     target: Option<String>,
+    object: Option<String>,
     job: Option<String>,
     recipient: Option<String>,
     tag: Option<(String, String)>,
@@ -63,6 +64,7 @@ impl Rule {
         Self {
             operation: operation.into(),
             target: None,
+            object: None,
             job: None,
             recipient: None,
             tag: None,
@@ -73,9 +75,15 @@ impl Rule {
         }
     }
 
-    /// Only calls to this table, queue, bucket or function.
+    /// Only calls to this table, queue, bucket, function, secret or topic.
     pub fn target(mut self, name: impl Into<String>) -> Self {
         self.target = Some(name.into());
+        self
+    }
+
+    /// Only calls about the object with this key.
+    pub fn object(mut self, key: impl Into<String>) -> Self {
+        self.object = Some(key.into());
         self
     }
 
@@ -158,6 +166,7 @@ impl Rule {
     fn matches(&self, subject: &Subject, body: &[u8]) -> bool {
         self.operation == subject.operation
             && self.target.as_ref().is_none_or(|target| subject.target.as_ref() == Some(target))
+            && self.object.as_ref().is_none_or(|key| subject.object.as_ref() == Some(key))
             && self.job.as_ref().is_none_or(|job| names_job(&subject.job_ids, job))
             && self.recipient.as_ref().is_none_or(|address| subject.recipients.iter().any(|to| bare_address(to) == address))
             && self.tag.as_ref().is_none_or(|(name, value)| subject.tag(name) == Some(value))
@@ -283,6 +292,19 @@ mod tests {
         assert!(!meets(Rule::on("ses.SendEmail").tag("template", "other")));
         assert!(!meets(Rule::on("ses.SendEmail").text("absent")));
         assert!(!meets(Rule::on("ses.SendEmail").target("jobs")));
+    }
+
+    #[test]
+    fn a_rule_for_an_object_meets_no_other() {
+        let put = |key: &str| Subject {
+            operation: "s3.PutObject".into(),
+            target: Some("assets".into()),
+            object: Some(key.into()),
+            ..Subject::default()
+        };
+        let rule = ActiveRule::new(Rule::on("s3.PutObject").target("assets").object("derived/a.jpg/720.webp").drop_connection());
+        assert!(rule.meets(&put("derived/a.jpg/720.webp"), b""));
+        assert!(!rule.meets(&put("derived/a.jpg/256.webp"), b""));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::fault_answer;
 use super::journal::{Ending, Journal};
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     pub(super) upstream: Mutex<SocketAddr>,
     pub(super) rules: Mutex<Vec<Arc<ActiveRule>>>,
     pub(super) journal: Journal,
+    pub(super) door: Door,
     http: HttpClient<HttpConnector, Full<Bytes>>,
 }
 
@@ -52,7 +54,13 @@ impl Shared {
             // The client's own Host header goes through: the engine routes by it.
             .set_host(false)
             .build(connector);
-        Arc::new(Self { upstream: Mutex::new(upstream), rules: Mutex::default(), journal: Journal::new(), http })
+        Arc::new(Self {
+            upstream: Mutex::new(upstream),
+            rules: Mutex::default(),
+            journal: Journal::new(),
+            door: Door::new(),
+            http,
+        })
     }
 
     /// The first rule, in the order they were added, that meets the call.
@@ -73,7 +81,10 @@ impl Shared {
         match action {
             Some(Action::Answer { status, code, message }) => {
                 call.ending = Ending::Refused(*status);
-                return Ok(fault_answer::aws_error(&parts.headers, *status, code, message));
+                return Ok(match subject.is_foreign() {
+                    true => fault_answer::foreign_error(*status, code, message),
+                    false => fault_answer::aws_error(&parts.headers, *status, code, message),
+                });
             }
             Some(Action::Drop) => {
                 call.ending = Ending::Dropped;
@@ -169,8 +180,59 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// Serves until the future is dropped.
-pub(super) async fn accept_loop(listener: TcpListener, shared: Arc<Shared>) -> Infallible {
+/// Whether clients are let in, as it should be and as it is.
+pub(super) struct Door {
+    wanted: watch::Sender<bool>,
+    open: watch::Sender<bool>,
+}
+
+impl Door {
+    fn new() -> Self {
+        Self { wanted: watch::Sender::new(true), open: watch::Sender::new(true) }
+    }
+
+    /// Opens or shuts it, and waits until it is so.
+    pub(super) async fn set(&self, open: bool) {
+        self.wanted.send_replace(open);
+        wait_for(&self.open, open).await;
+    }
+
+    async fn until(&self, open: bool) {
+        wait_for(&self.wanted, open).await;
+    }
+}
+
+/// The sender lives as long as its reference: waiting cannot fail.
+async fn wait_for(state: &watch::Sender<bool>, wanted: bool) {
+    let _ = state.subscribe().wait_for(|now| *now == wanted).await;
+}
+
+/// Serves until the future is dropped. While the door is shut nobody listens, so that the system itself refuses connections.
+pub(super) async fn serve(mut listener: TcpListener, address: SocketAddr, shared: Arc<Shared>) -> Infallible {
+    loop {
+        tokio::select! {
+            never = accept(&listener, &shared) => match never {},
+            () = shared.door.until(false) => {}
+        }
+        drop(listener);
+        shared.door.open.send_replace(false);
+        shared.door.until(true).await;
+        listener = listen_again(address).await;
+        shared.door.open.send_replace(true);
+    }
+}
+
+/// The port may have been taken meanwhile, by a connection that happened to get it; such ones end.
+async fn listen_again(address: SocketAddr) -> TcpListener {
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
     loop {
         // Out of file descriptors, or a client gone before it was accepted: neither ends the proxy.
         let Ok((stream, _)) = listener.accept().await else {
@@ -179,11 +241,17 @@ pub(super) async fn accept_loop(listener: TcpListener, shared: Arc<Shared>) -> I
         };
         let _ = stream.set_nodelay(true);
         let connection = shared.journal.connected();
-        let shared = Arc::clone(&shared);
+        let shared = Arc::clone(shared);
         tokio::spawn(async move {
-            let service = service_fn(move |request| Arc::clone(&shared).serve(request, connection));
-            // Ends in an error when a rule hangs up or a client disappears: both are business as usual here.
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let served = Arc::clone(&shared);
+            let service = service_fn(move |request| Arc::clone(&served).serve(request, connection));
+            let serving = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            tokio::select! {
+                // Ends in an error when a rule hangs up or a client disappears: both are business as usual here.
+                _ = serving => {}
+                // Clients that are in already are put out.
+                () = shared.door.until(false) => {}
+            }
         });
     }
 }

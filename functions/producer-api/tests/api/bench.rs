@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::clock::{Clock, EpochMillis, ManualClock};
 use ikkai::config::Reader;
 use ikkai::idempotency::{JobRecord, MemoryStore};
-use ikkai::job::{DataUse, EmailSend, JobKind};
+use ikkai::job::{BillingCharge, DataUse, EmailSend, JobKind, ReportGenerate};
 use ikkai::observability::Metrics;
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
 use ikkai::testing::{MemoryQueue, QueueCall, QueueFault, WatchedStore};
@@ -84,6 +84,14 @@ impl Bench {
         Self::over(self.variables.clone(), self.records.clone(), queues.0, queues.1, self.clock.clone())
     }
 
+    /// Another sandbox after a change of settings.
+    pub(crate) fn another_sandbox_with<const N: usize>(&self, pairs: [(&'static str, &str); N]) -> Self {
+        let kept = self.variables.iter().filter(|(name, _)| !pairs.iter().any(|(other, _)| other == name)).cloned();
+        let variables = kept.chain(pairs.map(|(name, value)| (name, value.to_owned()))).collect();
+        let queues = (self.queue.clone(), self.reports.clone());
+        Self::over(variables, self.records.clone(), queues.0, queues.1, self.clock.clone())
+    }
+
     fn over(
         variables: Vec<(&'static str, String)>,
         records: Arc<MemoryStore>,
@@ -97,10 +105,13 @@ impl Bench {
         let store = Arc::new(WatchedStore::new(records.clone()));
         let metrics = Metrics::new("Ikkai", "producer-api");
         let report = JobKind { job_type: "report.generate", data: DataUse::Required, ..JobKind::of::<EmailSend>() };
+        let of_account = JobKind { job_type: "account.report", ..JobKind::of::<ReportGenerate>() };
         let picture = JobKind { job_type: "image.resize", data: DataUse::None, ..JobKind::of::<EmailSend>() };
         let catalog = Catalog::new([
             Served::new(JobKind::of::<EmailSend>(), QueueName::new("email"), queue.clone(), settings.max_queue_depth),
             Served::new(picture, QueueName::new("pictures"), queue.clone(), settings.max_queue_depth),
+            Served::new(of_account, QueueName::new("accounts"), queue.clone(), settings.max_queue_depth),
+            Served::new(JobKind::of::<BillingCharge>(), QueueName::new("billing"), queue.clone(), settings.max_queue_depth),
             Served::new(report, QueueName::new("reports.fifo"), reports.clone(), settings.max_queue_depth),
         ]);
         let api = Api::new(settings, catalog, store.clone(), Arc::new(clock.clone()), metrics.clone());

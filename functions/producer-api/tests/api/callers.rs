@@ -100,6 +100,43 @@ async fn the_policy_decides_by_caller_type_and_account() {
 }
 
 #[tokio::test]
+async fn the_policy_decides_who_may_name_which_payload_and_says_which_member_is_in_the_way() {
+    let policy = r#"[{"callers":["*"],"types":["email.send"],"payload":{"userId":["user-42","staff-*"]}}]"#;
+    let bench = Bench::with([("IKKAI_CALLER_POLICY", policy)]);
+    let to = |user: &str| json!({"type": "email.send", "payload": {"deliveryId": "m", "templateId": "welcome", "userId": user}});
+    for (key, user) in [("a", "user-42"), ("b", "staff-7")] {
+        assert_eq!(bench.post(key, &to(user)).await.status, 202);
+    }
+    let answer = bench.post("c", &to("user-43")).await;
+    assert_eq!((answer.status, answer.code()), (403, "not_permitted"));
+    let detail = answer.body["detail"].as_str().unwrap();
+    assert!(detail.contains("/payload/userId") && !detail.contains("user-43"), "{detail}");
+    assert_eq!(bench.sent().len(), 2);
+}
+
+/// A payload that names an account is a job for that account, whatever the request says or leaves out.
+#[tokio::test]
+async fn the_account_of_a_payload_is_the_account_of_its_job() {
+    let policy = r#"[{"callers":["*"],"types":["*"],"accounts":["acme"]}]"#;
+    let bench = Bench::with([("IKKAI_CALLER_POLICY", policy)]);
+    let report = |account: &str| json!({"type": "account.report", "payload": {"reportId": "r", "accountId": account, "period": "2026-01"}});
+    let asking = |account: &str, of_request: &str| {
+        let mut job = report(account);
+        job["accountId"] = json!(of_request);
+        job
+    };
+    let left_out = bench.post("a", &report("acme")).await;
+    assert_eq!(left_out.status, 202, "{}", left_out.body);
+    assert_eq!(bench.record().account_id.as_deref(), Some("acme"));
+    let named = bench.post("a", &asking("acme", "acme")).await;
+    assert_eq!((named.status, named.job_id()), (202, left_out.job_id()), "the same request in other words");
+    assert_eq!(bench.post("b", &report("other")).await.status, 403);
+    let contradicting = bench.post("c", &asking("other", "acme")).await;
+    assert_eq!((contradicting.status, contradicting.pointers()), (400, vec!["/accountId"]));
+    assert_eq!(bench.records.all().len(), 1);
+}
+
+#[tokio::test]
 async fn an_empty_policy_lets_nobody_post() {
     let bench = Bench::with([("IKKAI_CALLER_POLICY", "[]")]);
     assert_eq!(bench.post("k", &email("m")).await.status, 403);

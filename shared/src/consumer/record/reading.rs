@@ -1,34 +1,80 @@
-//! What a message says: its job, or why it is none.
+//! What an entry says: its job, or why it is none.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use serde_json::Value;
 use uuid::Uuid;
 
+use super::super::entry::{Content, PAYLOAD_CHECK, guarded};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
-use super::{RecordRun, Stop};
-use crate::idempotency::{Created, ErrorClass, Event, JobRecord, LastError, Status, Verdict};
-use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, Parsed, decode};
+use super::{JobRun, Stop};
+use crate::idempotency::{Created, Decision, ErrorClass, Event, JobRecord, LastError, Status, Verdict};
+use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, decode};
 
-impl<H: Handler> RecordRun<'_, H> {
-    pub(super) async fn parse(&mut self) -> Result<Envelope, Stop> {
-        match guarded(|| Envelope::parse(self.received.body(), &self.core.kind)) {
-            Ok(Ok(Parsed::Job(envelope))) => Ok(envelope),
-            Ok(Ok(Parsed::TooNew(header))) => Err(self.hold_schema(&header).await.into()),
-            Ok(Err(error)) => Err(self.reject(&error).await.into()),
-            Err(panicked) => Err(self.record_poison(panicked).await.into()),
+/// A job with its payload both ways: decoded for the handler, as it was sent for the record.
+pub(super) struct Understood<H: Handler> {
+    pub(super) job: Job<H::Payload>,
+    pub(super) payload: Value,
+}
+
+impl<H: Handler> JobRun<'_, H> {
+    pub(super) async fn read(&mut self) -> Result<Understood<H>, Stop> {
+        let entry = self.entry;
+        match &entry.content {
+            Content::Job(envelope) | Content::Object(envelope) => self.understand(envelope).await,
+            Content::TooNew(header) => Err(self.hold_schema(header).await.into()),
+            Content::Unreadable(error) => Err(self.record_poison(error.clone()).await.into()),
+            Content::Nothing(reason) => Err(Outcome::Skipped(reason).into()),
         }
     }
 
-    /// A body that cannot be understood: recorded dead under its message id, with the reason and without the body.
-    async fn reject(&mut self, error: &EnvelopeError) -> Outcome {
-        self.record_poison(LastError::new(ErrorClass::Poison, error.code(), error.to_string())).await
+    async fn understand(&mut self, envelope: &Envelope) -> Result<Understood<H>, Stop> {
+        let payload = match guarded(PAYLOAD_CHECK, || decode::<H::Payload>(&envelope.payload)) {
+            Ok(Ok(payload)) => payload,
+            Ok(Err(fields)) => {
+                let error = EnvelopeError::InvalidPayload(fields);
+                let error = LastError::new(ErrorClass::Poison, error.code(), error.to_string());
+                return Err(self.record_poison(error).await.into());
+            }
+            Err(panicked) => return Err(self.record_poison(panicked).await.into()),
+        };
+        let queue = self.core.settings.queue_name.as_str();
+        let derived = || JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key);
+        let id = envelope.job_id.clone().unwrap_or_else(derived);
+        self.job_id = Some(id.clone());
+        let job = Job {
+            id,
+            job_type: envelope.job_type.clone(),
+            schema_version: envelope.schema_version,
+            business_id: envelope.business_id.clone(),
+            idempotency_key: envelope.idempotency_key.clone(),
+            payload,
+        };
+        Ok(Understood { job, payload: envelope.payload.clone() })
     }
 
+    /// What a handler makes of an object may change with its settings, and an event may come again after that. The job is what was
+    /// recorded first. `false`: the payload stays as it is.
+    pub(super) async fn adopt_recorded_payload(&mut self, understood: &mut Understood<H>) -> Result<bool, Stop> {
+        if !matches!(self.entry.content, Content::Object(_)) {
+            return Ok(false);
+        }
+        let record = match self.in_time(self.core.ledger.get(&understood.job.id)).await {
+            Ok(record) => record,
+            Err(error) => return Err(self.unrecorded(&error).into()),
+        };
+        let Some(payload) = record.and_then(|record| record.payload) else { return Ok(false) };
+        let Ok(Ok(decoded)) = guarded(PAYLOAD_CHECK, || decode::<H::Payload>(&payload)) else { return Ok(false) };
+        understood.job.payload = decoded;
+        understood.payload = payload;
+        Ok(true)
+    }
+
+    /// What cannot be understood is recorded dead under its message's id, with the reason and without the body.
     pub(super) async fn record_poison(&mut self, error: LastError) -> Outcome {
         let job_type = self.core.kind.job_type();
-        let job_id = JobId::for_message(&job_type, &self.received.message_id);
+        let job_id = JobId::for_message(&job_type, &self.entry.id(self.received));
         let now = self.core.clock.now();
         let caller = format!("direct:{}", self.core.settings.queue_name.as_str());
         let record = JobRecord {
@@ -66,43 +112,14 @@ impl<H: Handler> RecordRun<'_, H> {
         };
         self.job_id = Some(job_id.clone());
         let mut held = self.in_time(self.core.ledger.apply(&job_id, &hold(settings.schema_hold))).await;
-        if matches!(held, Ok(Verdict::SchemaHeld)) && self.is_last_chance() {
+        if matches!(&held, Ok(Decision { verdict: Verdict::SchemaHeld, .. })) && self.is_last_chance() {
             // A FIFO message cannot be renewed: it has waited as long as it could.
             held = self.in_time(self.core.ledger.apply(&job_id, &hold(Duration::ZERO))).await;
         }
         match held {
-            Ok(Verdict::SchemaHeld) => Outcome::SchemaHeld(settings.schema_defer),
-            Ok(verdict) => self.stopped(verdict),
+            Ok(Decision { verdict: Verdict::SchemaHeld, .. }) => Outcome::SchemaHeld(settings.schema_defer),
+            Ok(Decision { verdict, record }) => self.stopped(verdict, record.as_deref()),
             Err(error) => self.unrecorded(&error),
         }
     }
-
-    pub(super) async fn understand(&mut self, envelope: Envelope) -> Result<(Job<H::Payload>, serde_json::Value), Stop> {
-        let payload = match guarded(|| decode::<H::Payload>(&envelope.payload)) {
-            Ok(Ok(payload)) => payload,
-            Ok(Err(fields)) => return Err(self.reject(&EnvelopeError::InvalidPayload(fields)).await.into()),
-            Err(panicked) => return Err(self.record_poison(panicked).await.into()),
-        };
-        let queue = self.core.settings.queue_name.as_str();
-        let id =
-            envelope.job_id.unwrap_or_else(|| JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key));
-        self.job_id = Some(id.clone());
-        let job = Job {
-            id,
-            job_type: envelope.job_type,
-            schema_version: envelope.schema_version,
-            business_id: envelope.business_id,
-            idempotency_key: envelope.idempotency_key,
-            payload,
-        };
-        Ok((job, envelope.payload))
-    }
-}
-
-/// Reads a body with the payload type's own code, whose panics end this record only.
-fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, LastError> {
-    std::panic::catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
-        let message = "the check of the payload panicked; its location is in the log";
-        LastError::new(ErrorClass::Poison, "payload_check_panicked", message)
-    })
 }

@@ -2,26 +2,29 @@
 
 use std::time::Duration;
 
-use super::super::failure::{Done, Failure, FailureKind};
+use super::super::completion::Completion;
+use super::super::failure::{Done, Failure, FailureKind, Scope};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
-use super::{RecordRun, Started};
+use super::{JobRun, Started};
 use crate::idempotency::{Certainty, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
 
-impl<H: Handler> RecordRun<'_, H> {
+impl<H: Handler> JobRun<'_, H> {
     /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
     pub(super) async fn settle(&mut self, started: &Started, answer: Result<Done, Failure>) -> Outcome {
         if let Some(heartbeat) = self.heartbeat {
             heartbeat.release(&started.claimed).await;
         }
-        match answer {
+        let outcome = match answer {
             Ok(done) => self.complete(started, done).await,
             Err(failure) if failure.kind == FailureKind::LeaseLost => self.give_back(started).await,
             Err(failure) if failure.kind == FailureKind::Unfinished && !started.claimed.has_progressed() => {
                 self.fail(started, Failure::without_progress(failure)).await
             }
             Err(failure) => self.fail(started, failure).await,
-        }
+        };
+        self.completion = Completion::of_ending(&started.record, &outcome);
+        outcome
     }
 
     /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
@@ -90,6 +93,7 @@ impl<H: Handler> RecordRun<'_, H> {
                 FailureKind::Release(Duration::ZERO) => Outcome::NotStarted,
                 FailureKind::Unfinished => Outcome::Continued,
                 FailureKind::Release(_) | FailureKind::NoTime | FailureKind::Defer(_) => Outcome::Deferred(delay, error),
+                _ if failure.scope == Scope::OneTarget => Outcome::RetriedForTarget(delay, error),
                 _ => Outcome::Retried(delay, error),
             },
             Ok(Verdict::Dead(error)) => Outcome::Died(error),
@@ -97,18 +101,16 @@ impl<H: Handler> RecordRun<'_, H> {
             Ok(_) => Outcome::LeaseLost,
             Err(problem) => self.unsettled(started, &problem),
         };
-        match failure.kind {
-            FailureKind::Retry(_) | FailureKind::Defer(_) => {
-                self.core.circuit.failed(tokio::time::Instant::now());
-                self.passed = None;
-            }
+        let now = tokio::time::Instant::now();
+        match (failure.kind, failure.scope) {
+            (FailureKind::Retry(_) | FailureKind::Defer(_), Scope::Provider) => self.core.circuit.failed(now),
+            (FailureKind::Retry(_) | FailureKind::Defer(_), Scope::EveryJob) => self.core.circuit.open(now),
             // Whatever the job still lacks, its provider works.
-            FailureKind::Unfinished => {
-                self.core.circuit.succeeded();
-                self.passed = None;
-            }
-            _ => {}
+            (FailureKind::Unfinished, _) => self.core.circuit.succeeded(),
+            // Says nothing about the provider: the pass is given back.
+            _ => return outcome,
         }
+        self.passed = None;
         outcome
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::record::{ErrorClass, JobRecord, LastError, Status};
 use super::super::store::StoreError;
+use super::super::view::JobView;
 use crate::clock::{EpochMillis, EpochSeconds};
 use crate::job::{Fingerprint, JobId, JobType};
 
@@ -100,6 +101,36 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
     })
 }
 
+/// What is read of a record for a [`JobView`]. A role that may read these attributes alone needs no more.
+pub(super) const VIEWED: [&str; 10] = [
+    "job_id",
+    "caller",
+    "business_id",
+    "callback_url",
+    "status",
+    "generation",
+    "result",
+    "last_error",
+    "updated_at",
+    "expires_at",
+];
+
+/// Reads the part of a record that may be told.
+pub(super) fn view(item: &Item) -> Result<JobView, StoreError> {
+    let read = Reading(item);
+    Ok(JobView {
+        caller: read.required("caller")?.to_owned(),
+        business_id: read.owned("business_id")?,
+        callback_url: read.owned("callback_url")?,
+        status: Status::from_name(read.required("status")?).ok_or(corrupt("status", "not a known status"))?,
+        generation: read.count("generation")?,
+        result: read.json("result")?,
+        last_error: read.error()?,
+        updated_at: read.millis("updated_at")?.unwrap_or(EpochMillis::from_i64(0)),
+        expires_at: read.integer("expires_at")?.map(EpochSeconds::from_i64),
+    })
+}
+
 pub(super) fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
 }
@@ -177,5 +208,36 @@ impl<'a> Reading<'a> {
             code: members.owned("code")?.unwrap_or_default(),
             message: members.owned("message")?.unwrap_or_default(),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_view_is_read_from_its_attributes_alone_and_equals_the_record() {
+        let now = EpochMillis::from_i64(1_800_000_000_000);
+        let job_type = JobType::parse("email.send").unwrap();
+        let job_id = JobId::parse_stored("email.send-aaaqeayeaudaocajbifqydiob4").unwrap();
+        let stored = JobRecord {
+            business_id: Some("order-1".into()),
+            callback_url: Some("https://shop.example/hook".into()),
+            data: Some(json!({"secret": 1})),
+            payload: Some(json!({"a": 1})),
+            generation: 2,
+            result: Some(json!({"messageId": "m"})),
+            last_error: Some(LastError::new(ErrorClass::Permanent, "code", "a message")),
+            updated_at: now,
+            expires_at: Some(now.to_seconds_ceil()),
+            ..JobRecord::new(job_id, job_type, 1, "caller", Status::Succeeded, now)
+        };
+        let viewed = attributes(&stored).into_iter().filter(|(name, _)| VIEWED.contains(name));
+        let item: Item = viewed.map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(item.len(), VIEWED.len());
+        assert_eq!(view(&item).unwrap(), JobView::from(stored.clone()));
+        assert!(JobView::from(stored.clone()).is_expired(now) && stored.is_expired(now));
     }
 }

@@ -71,7 +71,7 @@ impl Update {
 ///
 /// ```text
 ///  no record ──────────────────────────────┐            (unless the type needs one)
-///  accepted, same payload, attempts left ──┼─ claim ──▶ running, attempts + 1, my token, my lease
+///  accepted, due, same payload, left ──────┼─ claim ──▶ running, attempts + 1, my token, my lease
 ///  retry_scheduled, due, same, left ───────┘            (each without a crash, unless it is its turn)
 ///  anything else: refused with ALL_OLD, and `transition` decides
 /// ```
@@ -116,7 +116,7 @@ pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
     let due = update.value("due", millis(now + NOT_DUE_TOLERANCE));
     let retry_at = update.name("retry_at");
     let mut waits = format!(
-        "({status} = {accepted} OR ({status} = {waiting} AND (attribute_not_exists({retry_at}) OR {retry_at} <= {due}))) \
+        "({status} = {accepted} OR {status} = {waiting}) AND (attribute_not_exists({retry_at}) OR {retry_at} <= {due}) \
          AND {attempts} < {max} AND (attribute_not_exists({digest}) OR {digest} = :payload_digest)"
     );
     if claim.takeover == Takeover::Postpone {

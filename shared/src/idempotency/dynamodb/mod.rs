@@ -10,11 +10,12 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 
-use self::codec::{Item, attributes, record, text};
+use self::codec::{Item, VIEWED, attributes, record, text, view};
 use self::expression::Update;
 use super::event::Claim;
 use super::record::JobRecord;
 use super::store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
+use super::view::{JobView, JobViews};
 use crate::clock::EpochMillis;
 use crate::job::JobId;
 
@@ -116,6 +117,24 @@ impl JobStore for DynamoStore {
             Outcome::Written(_) => Ok(Replaced::Written),
             Outcome::Refused(found) => Ok(Replaced::Refused(found)),
         }
+    }
+}
+
+#[async_trait]
+impl JobViews for DynamoStore {
+    async fn view(&self, job_id: &JobId, now: EpochMillis) -> Result<Option<JobView>, StoreError> {
+        let names = VIEWED.map(|attribute| (format!("#{attribute}"), attribute.to_owned()));
+        let sent = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .key("job_id", text(job_id.as_str()))
+            .projection_expression(names.each_ref().map(|(placeholder, _)| placeholder.as_str()).join(", "))
+            .set_expression_attribute_names(Some(names.into()))
+            .consistent_read(true)
+            .send();
+        let answer = Box::pin(sent).await.map_err(|error| store_error("GetItem", error))?;
+        Ok(answer.item.as_ref().map(view).transpose()?.filter(|view| !view.is_expired(now)))
     }
 }
 

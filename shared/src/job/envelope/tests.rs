@@ -280,15 +280,13 @@ fn debug_shows_neither_payload_nor_key_nor_business_id() {
 }
 
 #[test]
-fn the_envelope_of_another_service_is_recognised_and_not_unwrapped() {
+fn the_envelope_of_another_service_is_no_envelope() {
     let inner = body().to_string();
-    let sns =
-        json!({"Type": "Notification", "MessageId": "m", "TopicArn": "arn:aws:sns:eu-west-1:123456789012:t", "Message": inner});
-    let event = json!({"version": "0", "id": "i", "detail-type": "Job", "source": "shop", "detail": body()});
-    let s3 = json!({"Records": [{"eventSource": "aws:s3"}]});
-    for (wrapped, mend) in [(sns, "raw message delivery"), (event, "input transformer"), (s3, "carries jobs")] {
-        assert_refused(&wrapped.to_string(), "body_wrapped", "");
-        assert!(refused(&wrapped.to_string()).to_string().contains(mend));
+    for other in [
+        json!({"Type": "Notification", "MessageId": "m", "TopicArn": "arn:aws:sns:eu-west-1:123456789012:t", "Message": inner}),
+        json!({"version": "0", "id": "i", "detail-type": "Job", "source": "shop", "detail": body()}),
+        json!({"Records": [{"eventSource": "aws:s3"}]}),
+    ] {
+        assert_refused(&other.to_string(), "missing_member", "/type");
     }
-    assert_refused(&json!({"Message": "x"}).to_string(), "missing_member", "/type");
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::clock::{EpochMillis, civil_date};
+use crate::clock::{EpochMillis, civil_date, days_since_1970};
 
 /// Most days of a period: a leap year.
 pub const MAX_PERIOD_DAYS: u32 = 366;
@@ -104,14 +104,14 @@ impl Period {
 
 fn month(text: &str) -> Result<(i64, i64), PeriodError> {
     let [year, month] = numbers(text, [4, 2])?;
-    let first = days_since_1970(year, month, 1)?;
-    let next = if month == 12 { days_since_1970(year + 1, 1, 1) } else { days_since_1970(year, month + 1, 1) };
+    let first = existing_day(year, month, 1)?;
+    let next = if month == 12 { existing_day(year + 1, 1, 1) } else { existing_day(year, month + 1, 1) };
     Ok((first, next? - 1))
 }
 
 fn day(text: &str) -> Result<i64, PeriodError> {
     let [year, month, day] = numbers(text, [4, 2, 2])?;
-    days_since_1970(year, month, day)
+    existing_day(year, month, day)
 }
 
 /// Numbers of so many digits each, with dashes between them.
@@ -125,13 +125,9 @@ fn numbers<const N: usize>(text: &str, digits: [usize; N]) -> Result<[i64; N], P
     if parts.next().is_some() { Err(PeriodError::Malformed) } else { Ok(numbers) }
 }
 
-/// The inverse of [`civil_date`], which also says whether there is such a day
-/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
-fn days_since_1970(year: i64, month: i64, day: i64) -> Result<i64, PeriodError> {
-    let year_from_march = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year_from_march.div_euclid(400), year_from_march.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
+/// The day counted from 1970-01-01, where there is such a day.
+fn existing_day(year: i64, month: i64, day: i64) -> Result<i64, PeriodError> {
+    let days = days_since_1970(year, month, day);
     if days >= 0 && civil_date(days) == (year, month, day) { Ok(days) } else { Err(PeriodError::NoSuchDay) }
 }
 
@@ -232,7 +228,7 @@ mod tests {
         #[test]
         fn every_day_from_1970_on_is_read_as_the_day_it_is(days in 0_i64..2_932_000) {
             let (year, month, day) = civil_date(days);
-            prop_assert_eq!(days_since_1970(year, month, day), Ok(days));
+            prop_assert_eq!(existing_day(year, month, day), Ok(days));
             let date = format!("{year:04}-{month:02}-{day:02}");
             prop_assert_eq!(Period::parse(&format!("{date}/{date}")).unwrap().date(0), date);
         }

@@ -22,6 +22,10 @@ pub struct ReportGenerate {
 impl JobPayload for ReportGenerate {
     const TYPE: &'static str = "report.generate";
     const SCHEMA_VERSION: u32 = 1;
+
+    fn account_id(&self) -> Option<&str> {
+        Some(self.account_id.as_str())
+    }
 }
 
 #[cfg(test)]

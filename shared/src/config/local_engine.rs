@@ -1,21 +1,24 @@
-//! Keeps a build that trusts unauthorised callers away from everything but a local engine.
+//! Keeps a build that is meant for a local engine away from everything else.
 //!
-//! With the feature `local-identity` a caller is whoever a request claims to be. Such a build, deployed by mistake, would be an open door; so it
-//! starts only where its AWS calls stay on the machine.
+//! Some cargo features drop a guard so that a function can run beside a local engine: a caller is whoever a request claims to be, a callback may
+//! lead to this machine. Such a build, deployed by mistake, would be an open door; so it starts only where its AWS calls stay on the machine.
 
 use std::net::IpAddr;
 
-use ikkai::config::Reader;
+use super::Reader;
 
 const SETTING: &str = "AWS_ENDPOINT_URL";
 
-/// Notes a problem unless AWS calls go to an engine on this machine.
-pub(crate) fn demand(reader: &mut Reader) {
+/// Notes a problem unless AWS calls go to an engine on this machine. `feature` is the cargo feature that this build has, `danger` what it does:
+/// `trusts every caller`.
+pub fn demand_local_engine(reader: &mut Reader, feature: &str, danger: &str) {
     if !reader.optional_text(SETTING).is_some_and(|url| is_loopback(&url)) {
+        let mend = "build without the feature for a deployment";
         reader.problem(
             SETTING,
-            "must be an http URL of this machine, such as http://127.0.0.1:4566, because this build trusts every caller (cargo feature \
-             local-identity); build without the feature for a deployment",
+            format!(
+                "must be an http URL of this machine, such as http://127.0.0.1:4566, because this build {danger} (cargo feature {feature}); {mend}"
+            ),
         );
     }
 }
@@ -40,12 +43,12 @@ mod tests {
 
     fn problems<const N: usize>(pairs: [(&str, &str); N]) -> Vec<String> {
         let mut reader = Reader::from_pairs(pairs);
-        demand(&mut reader);
+        demand_local_engine(&mut reader, "local-identity", "trusts every caller");
         reader.finish(()).map_or_else(|error| error.problems().iter().map(ToString::to_string).collect(), |()| Vec::new())
     }
 
     #[test]
-    fn a_build_that_trusts_every_caller_starts_beside_a_local_engine() {
+    fn a_build_without_a_guard_starts_beside_a_local_engine() {
         for url in
             ["http://127.0.0.1:4566", "http://localhost", "http://localhost:1/", "http://[::1]:4566/path", "http://127.9.9.9"]
         {
@@ -54,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_trusts_every_caller_does_not_start_elsewhere() {
+    fn a_build_without_a_guard_does_not_start_elsewhere() {
         for url in [
             "",
             "https://127.0.0.1:4566",

@@ -1,8 +1,11 @@
-//! Which AWS operation a request is, and which table, queue, function, job and address it names.
+//! Which operation a request is, and which table, queue, object, function, job and address it names.
 //!
 //! The proxy reads requests the way AWS routes them: `X-Amz-Target` for the JSON protocols, the path for the REST ones, `Action=` for the
 //! query protocol, and the service out of the signature's credential scope
 //! (<https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>).
+
+mod rest;
+mod s3;
 
 use http::{HeaderMap, Method, Uri, header};
 use serde_json::Value;
@@ -10,10 +13,13 @@ use serde_json::Value;
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// `service.Operation`, such as `dynamodb.UpdateItem`; `service.METHOD` where the operation has no name here.
+    /// `service.Operation`, such as `dynamodb.UpdateItem`; `service.METHOD` where the operation has no name here; `http.METHOD /path` where
+    /// the request is not one of AWS.
     pub operation: String,
-    /// The table, queue, bucket or function that the request names.
+    /// The table, queue, bucket, function, secret or topic that the request names.
     pub target: Option<String>,
+    /// The key of an object in a bucket.
+    pub object: Option<String>,
     /// The ids of the jobs that the request is about: the key of an item, the bodies of messages, the tag of a mail (in the
     /// characters of a [tag](tag_value)).
     pub job_ids: Vec<String>,
@@ -53,23 +59,28 @@ impl Subject {
             };
         }
         let path = uri.path();
-        if let Some(operation) = ses_operation(method, path) {
-            return mail(operation, body);
+        if let Some(operation) = rest::ses_operation(method, path) {
+            return rest::mail(operation, body);
         }
-        if let Some((operation, function)) = lambda_operation(method, path) {
+        if let Some((operation, function)) = rest::lambda_operation(method, path) {
             return Self { operation: format!("lambda.{operation}"), target: function, ..Self::default() };
         }
-        if is_function_url(path, headers) {
+        if rest::is_function_url(path, headers) {
             return Self { operation: format!("function-url.{method}"), ..Self::default() };
         }
-        if let Some(action) = query_action(headers, body) {
-            return Self { operation: format!("{}.{action}", scope.unwrap_or("unknown")), ..Self::default() };
-        }
         match scope {
-            Some("s3") => s3(method, uri),
-            Some(service) => Self { operation: format!("{service}.{method}"), ..Self::default() },
-            None => Self { operation: format!("unknown.{method}"), ..Self::default() },
+            Some("s3") => s3::subject(method, uri, headers),
+            Some(service) => match form(headers, body) {
+                Some(form) => query_protocol(service, method, form),
+                None => Self { operation: format!("{service}.{method}"), ..Self::default() },
+            },
+            None => rest::foreign(method, path, headers),
         }
+    }
+
+    /// Whether it is no request to AWS.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.operation.starts_with("http.")
     }
 
     /// The value of a mail's tag.
@@ -97,85 +108,42 @@ fn target_header(headers: &HeaderMap) -> Option<(String, &str)> {
     Some((service, operation))
 }
 
-/// SES API v2, <https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html>.
-fn ses_operation(method: &Method, path: &str) -> Option<String> {
-    let rest = path.strip_prefix("/v2/email/")?;
-    Some(match (method.as_str(), rest) {
-        ("POST", "outbound-emails") => "SendEmail".to_owned(),
-        ("POST", "outbound-bulk-emails") => "SendBulkEmail".to_owned(),
-        ("POST", "identities") => "CreateEmailIdentity".to_owned(),
-        (method, _) => method.to_owned(),
-    })
+/// The query protocol, of CloudFormation, IAM, SNS and older SQS clients: a form with the operation in `Action`.
+fn query_protocol(service: &str, method: &Method, form: &str) -> Subject {
+    let field = |name: &str| form.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
+    let operation = field("Action").map_or(method.as_str(), |(_, action)| action);
+    let target = field("TopicArn").map(|(_, arn)| decoded(arn));
+    Subject { operation: format!("{service}.{operation}"), target, ..Subject::default() }
 }
 
-fn mail(operation: String, body: &[u8]) -> Subject {
-    let json: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-    let texts = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    let destination = &json["Destination"];
-    let recipients = ["ToAddresses", "CcAddresses", "BccAddresses"].iter().flat_map(|field| texts(&destination[field])).collect();
-    let tags: Vec<(String, String)> = json["EmailTags"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|tag| Some((tag["Name"].as_str()?.to_owned(), tag["Value"].as_str()?.to_owned())))
-        .collect();
-    let job_ids = tags.iter().filter(|(name, _)| name == JOB_TAG).map(|(_, value)| value.clone()).collect();
-    Subject { operation: format!("ses.{operation}"), target: None, job_ids, recipients, tags }
+fn form<'a>(headers: &HeaderMap, body: &'a [u8]) -> Option<&'a str> {
+    let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    content_type.starts_with("application/x-www-form-urlencoded").then(|| std::str::from_utf8(body).ok())?
 }
 
-/// `/2015-03-31/functions/<name>/invocations` and its neighbours.
-fn lambda_operation(method: &Method, path: &str) -> Option<(String, Option<String>)> {
-    let mut parts = path.trim_start_matches('/').split('/');
-    let version = parts.next()?;
-    let dated = version.len() == 10 && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if !dated || parts.next()? != "functions" {
-        return None;
+/// Percent-encoded text as it is meant; what is encoded wrongly stays as it stands.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code =
+            tail.get(..2).and_then(|code| std::str::from_utf8(code).ok()).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match code {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
     }
-    let function = parts.next().filter(|name| !name.is_empty()).map(str::to_owned);
-    let operation = match (method.as_str(), &function, parts.next()) {
-        ("POST", Some(_), Some("invocations")) => "Invoke".to_owned(),
-        ("POST", None, _) => "CreateFunction".to_owned(),
-        ("GET", Some(_), None) => "GetFunction".to_owned(),
-        (method, _, _) => method.to_owned(),
-    };
-    Some((operation, function))
-}
-
-fn is_function_url(path: &str, headers: &HeaderMap) -> bool {
-    path.starts_with("/_aws/lambda-url/")
-        || headers.get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(|host| host.contains(".lambda-url."))
-}
-
-/// The query protocol's `Action`, for CloudFormation, IAM and older SQS clients.
-fn query_action(headers: &HeaderMap, body: &[u8]) -> Option<String> {
-    let form = headers.get(header::CONTENT_TYPE)?.to_str().ok()?.starts_with("application/x-www-form-urlencoded");
-    let text = form.then(|| std::str::from_utf8(body).ok())??;
-    text.split('&').find_map(|pair| pair.strip_prefix("Action=")).map(str::to_owned)
-}
-
-/// S3 by method and depth of the path (path-style addressing).
-fn s3(method: &Method, uri: &Uri) -> Subject {
-    let (bucket, key) = uri.path().trim_start_matches('/').split_once('/').unwrap_or((uri.path().trim_start_matches('/'), ""));
-    let operation = match (method.as_str(), key.is_empty()) {
-        ("GET", false) => "GetObject",
-        ("PUT", false) => "PutObject",
-        ("HEAD", false) => "HeadObject",
-        ("DELETE", false) => "DeleteObject",
-        ("PUT", true) => "CreateBucket",
-        ("GET", true) => "ListObjectsV2",
-        (other, _) => other,
-    };
-    Subject {
-        operation: format!("s3.{operation}"),
-        target: (!bucket.is_empty()).then(|| bucket.to_owned()),
-        ..Subject::default()
-    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 fn target_of(json: &Value) -> Option<String> {
-    if let Some(name) = ["TableName", "QueueName", "logGroupName"].iter().find_map(|field| json[field].as_str()) {
+    if let Some(name) = ["TableName", "QueueName", "SecretId", "logGroupName"].iter().find_map(|field| json[field].as_str()) {
         return Some(name.to_owned());
     }
     json["QueueUrl"].as_str().and_then(|url| url.rsplit('/').next()).map(str::to_owned)
@@ -258,14 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn an_object_and_a_bucket_are_told_apart() {
-        let object = Subject::of(&Method::PUT, &Uri::from_static("/code/a.zip?x-id=PutObject"), &signed_for("s3"), b"");
-        let bucket = Subject::of(&Method::PUT, &Uri::from_static("/code"), &signed_for("s3"), b"");
-        assert_eq!((object.operation.as_str(), object.target.as_deref()), ("s3.PutObject", Some("code")));
-        assert_eq!(bucket.operation, "s3.CreateBucket");
-    }
-
-    #[test]
     fn the_query_protocol_takes_its_service_from_the_signature() {
         let mut signed = signed_for("cloudformation");
         signed.insert(header::CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8".parse().unwrap());
@@ -274,9 +234,43 @@ mod tests {
     }
 
     #[test]
+    fn a_published_message_names_its_topic() {
+        let mut signed = signed_for("sns");
+        signed.insert(header::CONTENT_TYPE, "application/x-www-form-urlencoded".parse().unwrap());
+        let body =
+            b"Action=Publish&Version=2010-03-31&TopicArn=arn%3Aaws%3Asns%3Aus-east-1%3A000000000000%3Afeedback&Message=%7B%7D";
+        let subject = Subject::of(&Method::POST, &Uri::from_static("/"), &signed, body);
+        assert_eq!(subject.operation, "sns.Publish");
+        assert_eq!(subject.target.as_deref(), Some("arn:aws:sns:us-east-1:000000000000:feedback"));
+    }
+
+    #[test]
+    fn a_secret_that_is_read_is_named() {
+        let target = headers(&[("x-amz-target", "secretsmanager.GetSecretValue")]);
+        let subject = Subject::of(&Method::POST, &Uri::from_static("/"), &target, br#"{"SecretId":"ikkai/payment-key"}"#);
+        assert_eq!(subject.operation, "secretsmanager.GetSecretValue");
+        assert_eq!(subject.target.as_deref(), Some("ikkai/payment-key"));
+    }
+
+    #[test]
+    fn a_request_of_s3_is_read_as_one() {
+        let subject = Subject::of(&Method::GET, &Uri::from_static("/assets/a%20b.jpg"), &signed_for("s3"), b"");
+        assert_eq!((subject.operation.as_str(), subject.object.as_deref()), ("s3.GetObject", Some("a b.jpg")));
+    }
+
+    #[test]
+    fn text_that_is_encoded_wrongly_stays_as_it_stands() {
+        for (text, meant) in
+            [("a%20b", "a b"), ("100%", "100%"), ("%zz", "%zz"), ("%", "%"), ("%C3%A9", "\u{e9}"), ("%ff", "%ff")]
+        {
+            assert_eq!(decoded(text), meant);
+        }
+    }
+
+    #[test]
     fn an_unreadable_request_still_gets_a_name() {
         let subject = Subject::of(&Method::PATCH, &Uri::from_static("/x"), &HeaderMap::new(), &[0xff, 0x00]);
-        assert_eq!(subject.operation, "unknown.PATCH");
+        assert_eq!(subject.operation, "http.PATCH /x");
         assert!(subject.job_ids.is_empty());
     }
 }

@@ -1,0 +1,9 @@
+//! The consumer as its queue and its receivers see it.
+
+mod addresses;
+mod answers;
+mod delivering;
+mod documentation;
+mod receiver;
+mod scene;
+mod signing;

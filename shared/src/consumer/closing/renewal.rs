@@ -1,0 +1,160 @@
+//! Renewal: messages that cannot come back much more often are sent again as fresh copies.
+
+use std::time::Duration;
+
+use super::{Closing, Folded, Settled};
+use crate::consumer::batch::Invocation;
+use crate::consumer::body;
+use crate::consumer::handler::Handler;
+use crate::consumer::outcome::Disposition;
+use crate::consumer::received::Received;
+use crate::consumer::report;
+use crate::idempotency::{PUT_BACK_MARGIN, Status, was_put_back};
+use crate::queue::{OutgoingMessage, copy_of, send_all};
+
+/// What one job says about a copy of its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It waits for another try.
+    Waits,
+    /// It is done or was taken back: a copy neither helps nor harms it.
+    Done,
+    /// It is dead or in doubt, and a copy is younger than its message: it would look put back.
+    Ended,
+    /// Its record did not answer.
+    Unknown,
+}
+
+/// What becomes of a message that cannot come back much more often.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    /// A fresh copy takes its place.
+    Copy,
+    /// These of its records wait, others have ended: those that wait get a message of their own, the original goes to the DLQ.
+    Split(Vec<usize>),
+    /// All of its jobs are done or were taken back.
+    LetGo,
+    /// It is reported as failed.
+    Report,
+}
+
+impl<H: Handler> Closing<'_, H> {
+    /// Messages that want to come back and whose receives or days run low are sent again as fresh copies; a copy that is confirmed lets
+    /// its original go. FIFO queues have no renewal: a copy would lose its place.
+    pub(super) async fn renew(&self, messages: &mut [Folded<'_>], invocation: &Invocation) {
+        if self.core.is_fifo() {
+            return;
+        }
+        // Visibility has to be set afterwards: renewals may use two thirds of what is left.
+        let patience = self.core.patience(self.answer_by) * 2 / 3;
+        let wanted = messages.iter_mut().filter_map(|message| match message.disposition {
+            Disposition::ComeBack(after) if self.core.must_be_renewed(&self.received[message.message], after) => {
+                Some((message, after))
+            }
+            _ => None,
+        });
+        let asked = wanted.map(|(message, after)| async move {
+            let fate = self.fate(message, patience / 2).await;
+            (message, after, fate)
+        });
+        let mut renewals = Vec::new();
+        for (message, after, fate) in futures::future::join_all(asked).await {
+            match self.copy(message, after, &fate) {
+                Some(copy) => renewals.push((message, fate, copy)),
+                None if fate == Fate::LetGo => message.disposition = Disposition::Acknowledge,
+                None => {}
+            }
+        }
+        if renewals.is_empty() {
+            return;
+        }
+        let copies: Vec<_> = renewals.iter().map(|(.., copy)| copy.clone()).collect();
+        let Ok(verdicts) = tokio::time::timeout(patience / 2, send_all(self.core.queue.as_ref(), &copies)).await else {
+            tracing::warn!(error = "no answer in time", "renewal failed");
+            return;
+        };
+        for ((message, fate, _), verdict) in renewals.into_iter().zip(verdicts) {
+            report::renewed(self.core, &self.received[message.message], &verdict, invocation);
+            if verdict.is_ok() {
+                message.disposition = match fate {
+                    Fate::Split(_) => Disposition::ToDeadLetterQueue(Duration::ZERO),
+                    _ => Disposition::Acknowledge,
+                };
+            }
+        }
+    }
+
+    fn copy(&self, message: &Folded<'_>, after: Duration, fate: &Fate) -> Option<OutgoingMessage> {
+        let received = &self.received[message.message];
+        match fate {
+            Fate::Copy => Some(copy_of(&received.message, after)),
+            Fate::Split(places) => {
+                let body = body::with_records(received.body(), places)?;
+                Some(OutgoingMessage { body, ..copy_of(&received.message, after) })
+            }
+            Fate::LetGo | Fate::Report => None,
+        }
+    }
+
+    async fn fate(&self, message: &Folded<'_>, patience: Duration) -> Fate {
+        let standings = futures::future::join_all(message.jobs.iter().map(|job| async move {
+            let asked = tokio::time::timeout(patience, self.standing(job)).await;
+            asked.unwrap_or_else(|_| self.standing_without_record(job))
+        }))
+        .await;
+        let is = |wanted| standings.contains(&wanted);
+        if is(Standing::Unknown) {
+            return Fate::Report;
+        }
+        match (is(Standing::Waits), is(Standing::Ended)) {
+            (true, false) => Fate::Copy,
+            // Once, and as late as possible: each copy of a part would add a message to the queue.
+            (true, true) if self.is_last_receive(&self.received[message.message]) => {
+                let waiting = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Waits);
+                Fate::Split(waiting.filter_map(|(job, _)| self.entries[job.entry].place).collect())
+            }
+            (_, true) => Fate::Report,
+            (false, false) => Fate::LetGo,
+        }
+    }
+
+    /// A copy is younger than its original. Of a job that died in the meantime it would look like a put-back, so a message whose
+    /// record was not asked in this receive, or a good while ago in a long batch, is not copied before the record says that the job
+    /// still waits, or that this message is itself a put-back.
+    async fn standing(&self, job: &Settled) -> Standing {
+        match job.disposition {
+            Disposition::Acknowledge => return Standing::Done,
+            Disposition::ToDeadLetterQueue(_) => return Standing::Ended,
+            Disposition::ComeBack(_) | Disposition::Leave => {}
+        }
+        if Self::is_done_but_untold(job) {
+            return Standing::Waits;
+        }
+        let is_fresh = job.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
+        if is_fresh && !job.outcome.left_record_unread() {
+            return Standing::Waits;
+        }
+        let Some(job_id) = &job.job_id else { return Standing::Unknown };
+        let sent_at = self.message_of(job).sent_at;
+        match self.core.ledger.get(job_id).await {
+            Ok(None) => Standing::Waits,
+            Ok(Some(record)) => match record.status {
+                Status::Succeeded | Status::Cancelled => Standing::Done,
+                Status::Dead if was_put_back(&record, sent_at, self.core.settings.max_generations) => Standing::Waits,
+                Status::Dead | Status::InDoubt => Standing::Ended,
+                _ => Standing::Waits,
+            },
+            Err(_) => self.standing_without_record(job),
+        }
+    }
+
+    /// The table does not answer. Its outage must not send jobs to the DLQ that were never tried, so the last receive is renewed unasked;
+    /// before that the message comes back and asks again.
+    fn standing_without_record(&self, job: &Settled) -> Standing {
+        if self.is_last_receive(self.message_of(job)) { Standing::Waits } else { Standing::Unknown }
+    }
+
+    fn is_last_receive(&self, received: &Received) -> bool {
+        received.receive_count >= self.core.settings.max_receive_count
+    }
+}

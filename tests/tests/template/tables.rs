@@ -1,0 +1,56 @@
+//! Tables.
+
+use ikkai_tests::template::{parameters, synthesize, tables};
+use serde_json::json;
+
+use crate::stacks::{holds, notices};
+
+#[test]
+fn expired_items_go_by_the_attribute_that_the_code_writes() {
+    let rule = tables::items_expire_by_the_attribute_of_the_code;
+    holds(rule);
+    for table in ["JobsTable", "ContactsTable"] {
+        notices(rule, table, |stack| stack.set(table, "/TimeToLiveSpecification/AttributeName", json!("ttl")));
+        notices(rule, table, |stack| stack.set(table, "/TimeToLiveSpecification/Enabled", json!(false)));
+    }
+}
+
+#[test]
+fn tables_have_the_keys_of_the_code() {
+    let rule = tables::tables_have_the_keys_of_the_code;
+    holds(rule);
+    notices(rule, "EmailConsumerFunction", |stack| {
+        stack.set("ContactsTable", "/KeySchema/0/AttributeName", json!("email"));
+    });
+    notices(rule, "SesFeedbackFunction", |stack| {
+        stack.set("ContactsTable", "/AttributeDefinitions/0/AttributeType", json!("N"));
+    });
+}
+
+#[test]
+fn reports_have_an_index_of_keys_that_never_change() {
+    let rule = tables::indexes_hold_keys_that_never_change;
+    holds(rule);
+    let index = "/GlobalSecondaryIndexes/0";
+    notices(rule, "ReportConsumerFunction", |stack| stack.remove("JobsTable", "/GlobalSecondaryIndexes"));
+    notices(rule, "ReportConsumerFunction", |stack| stack.set("JobsTable", &format!("{index}/IndexName"), json!("by-account")));
+    notices(rule, "JobsTable", |stack| stack.set("JobsTable", &format!("{index}/Projection/ProjectionType"), json!("ALL")));
+    notices(rule, "JobsTable", |stack| {
+        stack.set("JobsTable", &format!("{index}/KeySchema/1/AttributeName"), json!("updated_at"));
+    });
+    notices(rule, "JobsTable", |stack| stack.set("JobsTable", "/AttributeDefinitions/2/AttributeType", json!("S")));
+}
+
+#[test]
+fn tables_are_encrypted_backed_up_and_refuse_deletion_unless_told_otherwise() {
+    holds(tables::tables_are_encrypted_and_backed_up);
+    holds(tables::tables_refuse_deletion);
+    for table in ["JobsTable", "ContactsTable"] {
+        notices(tables::tables_are_encrypted_and_backed_up, table, |stack| stack.remove(table, "/SSESpecification"));
+        notices(tables::tables_are_encrypted_and_backed_up, table, |stack| {
+            stack.remove(table, "/PointInTimeRecoverySpecification");
+        });
+    }
+    let unprotected = synthesize(&[parameters(&[("DeletionProtection", "false")])]);
+    assert_eq!(tables::tables_refuse_deletion(&unprotected.stacks[0]).len(), 2);
+}
