@@ -116,6 +116,7 @@ async fn neither_payload_nor_private_data_nor_results_are_read() {
             "updated_at"
         ]
     );
+    assert_eq!(asked["ConsistentRead"], true, "a status that is shown is the one that the job has");
     assert_eq!(asked["ProjectionExpression"].as_str().unwrap().split(", ").count(), names.len());
 }
 
