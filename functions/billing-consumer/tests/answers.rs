@@ -8,7 +8,7 @@ use std::time::Duration;
 use ikkai::{
     consumer::ConsumerSettings,
     idempotency::{ErrorClass, Status},
-    testing,
+    testing::{self, MessageBuilder},
 };
 use provider::{Card, Fault};
 use scene::{HOUR, Scene, charge, job};
@@ -44,7 +44,7 @@ async fn a_decline_without_details_is_a_decline() {
 }
 
 /// A transient answer, then the provider works.
-async fn then_works(fault: Fault) -> (Scene, ikkai::testing::MessageBuilder) {
+async fn then_works(fault: Fault) -> (Scene, MessageBuilder) {
     let scene = Scene::new().await;
     let message = job("inv-1", "cus_good");
     scene.provider.fail_next(fault);
@@ -52,7 +52,7 @@ async fn then_works(fault: Fault) -> (Scene, ikkai::testing::MessageBuilder) {
     (scene, message)
 }
 
-async fn comes_good(scene: &Scene, message: &ikkai::testing::MessageBuilder) {
+async fn comes_good(scene: &Scene, message: &MessageBuilder) {
     scene.bench.clock.advance(HOUR);
     assert!(scene.deliver(&message.clone().received(2)).await.failed.is_empty());
     assert_eq!((scene.result(message)["status"].as_str(), scene.provider.charges()), (Some("succeeded"), 1));
@@ -97,11 +97,15 @@ async fn a_redirect_is_not_followed_and_leaves_open_what_happened() {
 
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off() {
-    let scene = Scene::new().await;
-    let message = job("inv-1", "cus_good");
-    scene.provider.fail_next(Fault::Claim(json!({"id": "x".repeat(5_000_000)})));
-    scene.deliver(&message).await;
-    assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("provider_answer_unreadable".to_owned())));
+    for (padding, status) in [(1_000, Status::Succeeded), (5_000_000, Status::RetryScheduled)] {
+        let scene = Scene::new().await;
+        let message = job("inv-1", "cus_good");
+        let mut claimed = payment_of(&message);
+        claimed["description"] = json!("x".repeat(padding));
+        scene.provider.fail_next(Fault::Claim(claimed));
+        scene.deliver(&message).await;
+        assert_eq!(scene.record(&message).status, status, "{padding}");
+    }
 }
 
 #[tokio::test]
@@ -178,14 +182,16 @@ async fn a_job_without_money_or_with_it_twice_is_dead_and_names_the_place() {
     assert!(scene.provider.seen().is_empty());
 }
 
+/// A payment as it was asked for.
+fn payment_of(message: &MessageBuilder) -> Value {
+    json!({
+        "id": "pi_9", "amount": 1999, "amount_received": 1999, "currency": "eur", "customer": "cus_good", "status": "succeeded",
+        "metadata": {"ikkai_job_id": message.job_id().unwrap().as_str()}
+    })
+}
+
 #[tokio::test]
 async fn a_payment_that_is_not_the_one_asked_for_is_in_doubt_at_once() {
-    let payment = |message: &ikkai::testing::MessageBuilder| {
-        json!({
-            "id": "pi_9", "amount": 1999, "amount_received": 1999, "currency": "eur", "customer": "cus_good", "status": "succeeded",
-            "metadata": {"ikkai_job_id": message.job_id().unwrap().as_str()}
-        })
-    };
     let changes: [(&str, &str, Value); 6] = [
         ("amount", "/amount", json!(19_990)),
         ("amount", "/amount_received", json!(1_000)),
@@ -197,7 +203,7 @@ async fn a_payment_that_is_not_the_one_asked_for_is_in_doubt_at_once() {
     for (member, pointer, value) in changes {
         let scene = Scene::new().await;
         let message = job("inv-1", "cus_good");
-        let mut claimed = payment(&message);
+        let mut claimed = payment_of(&message);
         *claimed.pointer_mut(pointer).unwrap() = value;
         scene.provider.fail_next(Fault::Claim(claimed));
         scene.deliver(&message).await;
@@ -206,7 +212,7 @@ async fn a_payment_that_is_not_the_one_asked_for_is_in_doubt_at_once() {
     }
     let scene = Scene::new().await;
     let message = job("inv-1", "cus_good");
-    scene.provider.fail_next(Fault::Claim(payment(&message)));
+    scene.provider.fail_next(Fault::Claim(payment_of(&message)));
     scene.deliver(&message).await;
     assert_eq!(scene.result(&message)["paymentId"], "pi_9", "unchanged it is accepted");
 }
@@ -229,5 +235,22 @@ async fn a_200_that_is_no_finished_payment_leaves_open_what_happened() {
         scene.provider.fail_next(Fault::Claim(body));
         scene.deliver(&message).await;
         assert_eq!(scene.record(&message).status, Status::InDoubt, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_whose_amount_is_a_number_is_dead_and_names_the_field() {
+    for (amount, told) in
+        [("100.0", "/payload/amount"), ("19.99", "/payload/amount"), ("100", "such as \\\"19.99\\\""), ("-0", "/payload/amount")]
+    {
+        let scene = Scene::new().await;
+        let body = format!(
+            r#"{{"type":"billing.charge","schemaVersion":1,"idempotencyKey":"k","payload":{{"invoiceId":"inv-1","customerId":"cus_good","amount":{amount},"currency":"EUR"}}}}"#
+        );
+        assert_eq!(scene.deliver(&MessageBuilder::new("m-1", body)).await.failed, ["m-1"]);
+        let [record] = &scene.bench.records.all()[..] else { panic!("one record") };
+        let error = format!("{:?}", record.last_error);
+        assert!(record.status == Status::Dead && error.contains(told), "{amount}: {error}");
+        assert!(scene.provider.seen().is_empty());
     }
 }

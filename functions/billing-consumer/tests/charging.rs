@@ -3,7 +3,7 @@
 mod provider;
 mod scene;
 
-use ikkai::{idempotency::Status, testing::MessageBuilder};
+use ikkai::{consumer::IncomingEvent, idempotency::Status, queue::QueueName, testing::MessageBuilder};
 use provider::Fault;
 use scene::{HOUR, SETTLING_WRITES, Scene, charge, job};
 use serde_json::json;
@@ -187,4 +187,15 @@ async fn without_time_for_the_providers_answer_no_charge_is_begun() {
     let record = scene.record(&message);
     assert_eq!((record.status, record.attempts, record.first_effect_at), (Status::RetryScheduled, 0, None));
     assert!(scene.provider.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_recorded_event_is_worked_on() {
+    let event: IncomingEvent = serde_json::from_str(include_str!("../events/charge.json")).unwrap();
+    let mut settings = ikkai::testing::settings();
+    settings.queue_name = QueueName::new("ikkai-billing");
+    let scene = Scene::with(settings, Some("sk_test_good")).await;
+    let run = scene.bench.run_batch(event.records.unwrap()).await.unwrap();
+    assert!(run.failed.is_empty());
+    assert_eq!(scene.provider.charges(), 1);
 }

@@ -167,3 +167,41 @@ fn class_of(status: &str) -> &'static str {
         _ => "other",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ikkai::{
+        clock::EpochMillis,
+        job::{IdempotencyKey, JobId, JobType, Period, ReferenceId, ReportGenerate},
+    };
+
+    use super::*;
+
+    fn empty() -> String {
+        let id = |text| ReferenceId::parse(text).unwrap();
+        let period = Period::parse("2026-01").unwrap();
+        let asked = ReportGenerate { report_id: id("report-1"), account_id: id("account-7"), period: period.clone() };
+        let job_type = JobType::parse("report.generate").unwrap();
+        let job_id = JobId::derive("caller", &job_type, &IdempotencyKey::parse("key").unwrap());
+        render(&Report::new(&job_id, &asked, EpochMillis::from_i64(0), "reports/"), &Draft::new(&period))
+    }
+
+    #[test]
+    fn the_policy_lets_the_pages_own_style_apply_and_nothing_else() {
+        let html = empty();
+        let (_, rest) = html.split_once("<style>").unwrap();
+        let (style, rest) = rest.split_once("</style>").unwrap();
+        let mut sum = Checksum::new();
+        sum.add(style.as_bytes());
+        // The template's escaping is undone as a browser does it.
+        let policy = html.replace("&#x2f;", "/");
+        assert!(policy.contains(&format!("style-src 'sha256-{}';", sum.base64())));
+        assert!(!rest.contains("<style") && !html.contains("unsafe-inline"));
+    }
+
+    #[test]
+    fn statuses_stand_in_the_order_of_a_jobs_life_and_unknown_ones_last() {
+        let found = ["zz", "dead", "succeeded", "aa", "accepted"];
+        assert_eq!(in_order(found.into_iter()), ["accepted", "succeeded", "dead", "aa", "zz"]);
+    }
+}

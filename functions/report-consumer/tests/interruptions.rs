@@ -18,7 +18,7 @@ fn scene() -> Scene {
 
 /// A function whose time is over after a few pages.
 fn short() -> Scene {
-    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(3));
+    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(5));
     Scene::with_settings(history, SMALL_PART, ConsumerSettings { function_timeout: Duration::from_secs(30), ..patient() })
 }
 
@@ -31,6 +31,7 @@ struct Published {
 
 fn published(scene: &Scene, message: &MessageBuilder) -> Published {
     assert_eq!(scene.record(message).status, Status::Succeeded, "{:?}", scene.ending(message));
+    scene.assert_verifies(message);
     Published {
         csv: scene.store.bytes(CSV).expect("a CSV"),
         html: scene.store.bytes(HTML).expect("a page"),
@@ -114,9 +115,9 @@ async fn drafts_and_uploads_that_expired_begin_the_report_anew() {
         scene.deliver(&message).await;
         assert!(scene.store.open_uploads() == 1 && scene.record(&message).progress.is_some());
         if everything {
-            scene.store.expire("work/")
+            scene.store.expire("work/");
         } else {
-            scene.store.expire_uploads()
+            scene.store.expire_uploads();
         }
         scene.until_ended(&message).await;
         assert_same(&published(&scene, &message), &whole, "after the lifecycle rule");
@@ -148,8 +149,8 @@ async fn a_message_that_comes_when_there_is_no_time_does_nothing_and_uses_no_att
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_died_on_the_way_goes_on_when_it_is_put_back() {
-    let settings = ConsumerSettings { function_timeout: Duration::from_secs(30), max_parts: 2, ..patient() };
-    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(3));
+    let settings = ConsumerSettings { function_timeout: Duration::from_secs(30), max_parts: 3, ..patient() };
+    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(5));
     let scene = Scene::with_settings(history, SMALL_PART, settings);
     let message = job(PERIOD);
     scene.until_ended(&message).await;

@@ -116,6 +116,7 @@ async fn a_hundred_thousand_jobs_are_written_in_parts_of_five_megabytes() {
     assert!(scene.deliver(&message).await.failed.is_empty());
     let csv = scene.csv();
     assert_eq!((csv.lines().count(), &scene.result(&message)["jobs"]), (100_001, &json!(100_000)));
+    scene.assert_verifies(&message);
     let parts = scene.store.calls().iter().filter(|call| **call == StoreCall::Part).count();
     assert_eq!(parts, csv.len().div_ceil(PART + PART / 50), "{} bytes", csv.len());
     let page_bytes = csv.lines().take(1_001).map(|line| line.len() + 2).sum::<usize>() + 10_000;

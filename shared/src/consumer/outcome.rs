@@ -17,10 +17,10 @@ pub enum Outcome {
     Skipped(&'static str),
     /// Failed; comes back after this time.
     Retried(Duration, LastError),
-    /// A part of a long job is done; the next one starts at once.
-    Continued,
     /// The same, but it was a target of this job alone that failed: no sign that others would fail too.
     RetriedForTarget(Duration, LastError),
+    /// A part of a long job is done; the next one starts at once.
+    Continued,
     /// Came too early for its provider; comes back after this time with its attempt given back.
     Deferred(Duration, LastError),
     /// The circuit to the provider is open; the job was not touched.

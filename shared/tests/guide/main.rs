@@ -5,6 +5,7 @@
 #[allow(dead_code, reason = "the function of the guide is compiled here, not run")]
 mod function;
 mod handler;
+mod long_job;
 mod payload;
 mod tests;
 mod uploads;
@@ -12,12 +13,13 @@ mod uploads;
 const GUIDE: &str = include_str!("../../../docs/add-a-consumer.md");
 const TEMPLATE: &str = include_str!("../../../infra/template.yaml");
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("payload.rs"),
     include_str!("handler.rs"),
     include_str!("function.rs"),
     include_str!("tests.rs"),
     include_str!("uploads.rs"),
+    include_str!("long_job.rs"),
 ];
 
 fn blocks(language: &str) -> Vec<&'static str> {

@@ -11,10 +11,9 @@ use crate::{cancel::Cancel, picture_error::PictureError};
 /// Longest side that the format can say.
 const MAX_SIDE: u32 = 65_535;
 
-/// Most bytes that encoding takes beside the pixels, the file included: at the best quality noise needs about two bytes a pixel.
-pub(crate) fn encoder_bytes(width: u32, height: u32) -> u64 {
-    let rows = u64::from(width + 16) * 24 * size_of::<f32>() as u64;
-    rows + u64::from(width) * u64::from(height) * 2 + 4096
+/// Most bytes that encoding takes beside the pixels and the file.
+pub(crate) fn encoder_bytes(width: u32) -> u64 {
+    u64::from(width + 16) * 24 * size_of::<f32>() as u64 + 16 * 1024
 }
 
 /// Encodes rows of RGB; `quality` is 1 to 100 on the scale that libjpeg has made usual.

@@ -46,8 +46,8 @@ type Item = HashMap<String, AttributeValue>;
 /// Reads jobs through the index `account-created` (hash `account_id`, range `created_at` in epoch milliseconds, keys only), then the records by
 /// their keys. The index holds attributes that never change, so no write of a job but its first one costs anything there.
 ///
-/// Both reads are eventually consistent: a job accepted in the last moments before the report may be missing, and a record may be a
-/// moment old (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.ReadConsistency.html>).
+/// Records are read as they are, but an index cannot be read so: a job that was accepted in the last moments before the report may be missing
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.ReadConsistency.html>).
 #[derive(Clone)]
 pub struct DynamoDbHistory {
     client: Client,
@@ -136,6 +136,7 @@ impl DynamoDbHistory {
         let names = ATTRIBUTES.map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()));
         KeysAndAttributes::builder()
             .set_keys(Some(keys.collect()))
+            .consistent_read(true)
             .projection_expression(ATTRIBUTES.map(|(placeholder, _)| placeholder).join(", "))
             .set_expression_attribute_names(Some(HashMap::from(names)))
             .build()

@@ -13,6 +13,7 @@ use ikkai::{
 };
 use report_consumer::{JobRow, MemoryHistory, MemoryReportStore, ReportHandler, ReportSettings};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 pub(crate) const ACCOUNT: &str = "account-7";
 pub(crate) const PERIOD: &str = "2027-01";
@@ -20,7 +21,7 @@ pub(crate) const CSV: &str = "reports/account-7/report-1.csv";
 pub(crate) const HTML: &str = "reports/account-7/report-1.html";
 
 /// Parts small enough that a few rows fill one.
-pub(crate) const SMALL_PART: usize = 2_000;
+pub(crate) const SMALL_PART: usize = 1_500;
 
 /// A consumer with a history of `account-7`.
 pub(crate) struct Scene {
@@ -80,6 +81,17 @@ impl Scene {
 
     pub(crate) fn result(&self, message: &MessageBuilder) -> Value {
         self.record(message).result.expect("a result")
+    }
+
+    /// What the result says about the files holds, as anybody can check: the bytes, their SHA-256, and a line for each job.
+    pub(crate) fn assert_verifies(&self, message: &MessageBuilder) {
+        let result = self.result(message);
+        for (file, key) in [("csv", CSV), ("html", HTML)] {
+            let bytes = self.store.bytes(key).expect("a file");
+            let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!((&result[file]["sha256"], &result[file]["bytes"]), (&json!(digest), &json!(bytes.len())), "{file}");
+        }
+        assert_eq!(result["jobs"], self.csv().lines().count() - 1);
     }
 
     pub(crate) fn csv(&self) -> String {

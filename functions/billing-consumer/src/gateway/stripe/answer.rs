@@ -65,7 +65,7 @@ impl Answer {
             429 => return Err(GatewayError::Busy { retry_after: self.retry_after }),
             // Another request under this key is being carried out: an earlier one of ours.
             409 => return Err(GatewayError::Unknown { code: "charge_in_progress" }),
-            // "Treat the result of the original request as indeterminate."
+            // What became of the request is unknown, says the provider: <https://docs.stripe.com/error-low-level#server-errors>.
             500.. if self.is_repeated => return Err(GatewayError::KeyUnusable { code: "provider_error_repeated" }),
             500.. => return Err(GatewayError::Unknown { code: "provider_error" }),
             _ => {}

@@ -1,6 +1,6 @@
 //! Finds the payment of a job among its customer's.
 //!
-//! The list is read and not the search API, whose index lags behind what is written by a minute and more
+//! The list is read and not the search API, whose index lags behind what is written, by minutes in bad times
 //! (<https://docs.stripe.com/search#data-freshness>): a payment that is not found must not be there.
 //! For the same reason the list is not narrowed by date: that would make one charge or two a matter of two machines' clocks.
 
