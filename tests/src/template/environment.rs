@@ -122,11 +122,6 @@ fn variables(binary: &str, kind: Kind) -> impl Iterator<Item = (&'static str, Ne
     EVERY.iter().chain(consumer).chain(own(binary)).copied()
 }
 
-/// The variables that `binary` reads beside those of a consumer.
-pub(super) fn beside_consumer(binary: &str) -> impl Iterator<Item = &'static str> {
-    variables(binary, Kind::Other).map(|(name, _)| name)
-}
-
 fn own(binary: &str) -> &'static [(&'static str, Need)] {
     match binary {
         "producer-api" => PRODUCER_API,

@@ -5,6 +5,7 @@ use email_consumer::EmailSettings;
 use ikkai::config::Reader;
 use ikkai::consumer::ConsumerSettings;
 use ikkai::observability::logs::LevelSetting;
+use image_consumer::ImageSettings;
 use report_consumer::ReportSettings;
 use serde_json::Value;
 use webhook_consumer::WebhookSettings;
@@ -32,7 +33,7 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
             }
             Some("image-consumer") => {
                 of_consumer(&mut reader);
-                super::environment::beside_consumer("image-consumer").for_each(|variable| drop(reader.optional_text(variable)));
+                ImageSettings::read(&mut reader);
             }
             Some("billing-consumer") => {
                 of_consumer(&mut reader);
