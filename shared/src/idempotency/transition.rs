@@ -12,11 +12,12 @@
 //! expression equal to a part of it allows (the ordinary claim), or the exact record that this function returned, guarded by what
 //! it was derived from. The conformance suite holds both to the same answers.
 
+mod running;
+
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::event::{Certainty, Claim, EffectPolicy, Ending, Event, Failing, Takeover, Verdict};
+use self::running::{begin_effect, complete, fail, renew, save_progress};
+use super::event::{Claim, EffectPolicy, Event, Takeover, Verdict};
 use super::record::{ErrorClass, JobRecord, LastError, Status};
 use crate::clock::EpochMillis;
 
@@ -61,17 +62,7 @@ pub fn transition(stored: Option<&JobRecord>, event: &Event, now: EpochMillis) -
         (Event::Renew { token, lease_until }, Some(record)) => renew(record, token, *lease_until),
         (Event::SaveProgress { token, progress }, Some(record)) => save_progress(record, token, progress),
         (Event::Complete { token, result, provider_ref, keep_for }, Some(record)) => {
-            if record.is_run_by(token) {
-                let next = JobRecord {
-                    result: result.clone(),
-                    provider_ref: provider_ref.clone().or_else(|| record.provider_ref.clone()),
-                    last_error: None,
-                    ..ended(record, Status::Succeeded, *keep_for, now)
-                };
-                Transition::write(next, Verdict::Done(Status::Succeeded))
-            } else {
-                settled_before(record, token, Status::Succeeded)
-            }
+            complete(record, token, result.as_ref(), provider_ref.as_ref(), *keep_for, now)
         }
         (Event::Fail(failing), Some(record)) => fail(record, failing, now),
         (Event::TakeOverSending { token, send_lease_until, min_interval }, Some(record)) => {
@@ -220,107 +211,6 @@ fn put_back(record: &JobRecord) -> JobRecord {
         effect_begun: false,
         ..record.clone()
     }
-}
-
-fn begin_effect(record: &JobRecord, token: &str, lease_until: EpochMillis, now: EpochMillis) -> Transition {
-    if !record.is_run_by(token) {
-        return Transition::answer(Verdict::LeaseLost);
-    }
-    let next = JobRecord {
-        effect_begun: true,
-        first_effect_at: record.first_effect_at.or(Some(now)),
-        lease_until: record.lease_until.max(Some(lease_until)),
-        ..record.clone()
-    };
-    Transition::write(next, Verdict::Done(Status::Running))
-}
-
-fn renew(record: &JobRecord, token: &str, lease_until: EpochMillis) -> Transition {
-    if !record.is_run_by(token) {
-        return Transition::answer(Verdict::LeaseLost);
-    }
-    let next = JobRecord { lease_until: record.lease_until.max(Some(lease_until)), ..record.clone() };
-    Transition::write(next, Verdict::Done(Status::Running))
-}
-
-fn save_progress(record: &JobRecord, token: &str, progress: &Value) -> Transition {
-    if !record.is_run_by(token) {
-        return Transition::answer(Verdict::LeaseLost);
-    }
-    Transition::write(JobRecord { progress: Some(progress.clone()), ..record.clone() }, Verdict::Done(Status::Running))
-}
-
-fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
-    if !record.is_run_by(&failing.token) {
-        return match record.status {
-            Status::RetryScheduled | Status::Dead | Status::InDoubt => settled_before(record, &failing.token, record.status),
-            _ => Transition::answer(Verdict::LeaseLost),
-        };
-    }
-    // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure; and a handler that
-    // says "may be done" is believed, announced or not.
-    let unknown = match failing.certainty {
-        Certainty::NotDone => false,
-        Certainty::Unstated => record.effect_begun,
-        Certainty::MayBeDone => true,
-    };
-    if failing.effect == EffectPolicy::Hold && unknown {
-        return doubt(record, failing.error.clone());
-    }
-    // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let nothing_happened = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
-    let record = &JobRecord { first_effect_at: record.first_effect_at.filter(|_| !nothing_happened), ..record.clone() };
-    let used_up = record.attempts >= failing.max_attempts;
-    let may_be_done = failing.certainty == Certainty::MayBeDone;
-    match failing.ending {
-        Ending::Die if may_be_done => doubt(record, failing.error.clone()),
-        Ending::Die => die(record, failing.error.clone(), now),
-        Ending::Retry(_) if used_up && may_be_done => doubt(record, failing.error.clone()),
-        Ending::Retry(_) if used_up => die(record, failing.error.clone(), now),
-        Ending::Retry(at) => wait(record, failing, at, record.attempts),
-        Ending::Defer(at) => wait(record, failing, at, record.attempts.saturating_sub(1)),
-        Ending::Continue { at, max_parts } => go_on(record, failing, at, max_parts, now),
-    }
-}
-
-fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -> Transition {
-    let next = JobRecord {
-        status: Status::RetryScheduled,
-        attempts,
-        lease_until: None,
-        effect_begun: false,
-        last_error: Some(failing.error.clone()),
-        retry_at: Some(at),
-        ..record.clone()
-    };
-    Transition::write(next, Verdict::Done(Status::RetryScheduled))
-}
-
-/// A long job has done a part. That is no failure, so it leaves no reason.
-fn go_on(record: &JobRecord, failing: &Failing, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
-    let counted = JobRecord { parts: record.parts.saturating_add(1), ..record.clone() };
-    match failing.certainty {
-        Certainty::MayBeDone if counted.parts >= max_parts => doubt(&counted, LastError::parts_used_up()),
-        _ if counted.parts >= max_parts => die(&counted, LastError::parts_used_up(), now),
-        _ => {
-            let mut waiting = wait(&counted, failing, at, record.attempts.saturating_sub(1));
-            if let Some(next) = &mut waiting.next {
-                next.last_error = None;
-            }
-            waiting
-        }
-    }
-}
-
-/// A retried settlement whose first write won without its answer.
-fn settled_before(record: &JobRecord, token: &str, wanted: Status) -> Transition {
-    let mine = record.lease_token.as_deref() == Some(token) && record.status == wanted;
-    Transition::answer(match (mine, wanted) {
-        (false, _) => Verdict::LeaseLost,
-        (true, Status::Dead) => Verdict::Dead(reason(record)),
-        (true, Status::InDoubt) => Verdict::InDoubt(reason(record)),
-        (true, status) => Verdict::Done(status),
-    })
 }
 
 fn die(record: &JobRecord, error: LastError, now: EpochMillis) -> Transition {
