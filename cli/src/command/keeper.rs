@@ -17,7 +17,7 @@ use crate::local::build;
 use crate::local::checkout::Checkout;
 use crate::local::environment::{LocalAws, Options};
 use crate::local::process;
-use crate::local::running::{Running, StateFiles};
+use crate::local::running::{Payments, Running, StateFiles};
 use crate::progress::{Event, Progress};
 use crate::screen::chain;
 
@@ -39,6 +39,9 @@ pub(super) enum Message {
     },
 }
 
+/// <https://docs.stripe.com/testing>
+const CARD_THAT_PAYS: &str = "4242424242424242";
+
 /// How often the keeper looks after the engine.
 const LOOK_AFTER: Duration = Duration::from_millis(500);
 
@@ -54,7 +57,7 @@ pub(super) async fn keep(environment: Environment) -> Result<ExitCode, Failure> 
     };
     files.remove();
 
-    let mut options = Options::new("local").port(environment.port).progress(starter.progress());
+    let mut options = Options::new("local").port(environment.port).payments().progress(starter.progress());
     if let Some(folder) = &environment.functions {
         match build::packed_functions(folder) {
             Ok(packages) => options = options.packages(packages),
@@ -70,7 +73,7 @@ pub(super) async fn keep(environment: Environment) -> Result<ExitCode, Failure> 
         _ = terminate.recv() => give_up(),
         _ = interrupt.recv() => give_up(),
     };
-    let running = describe(&local)?;
+    let running = describe(&local).await?;
     files.write(&running)?;
     starter.tell(&Message::Ready { ready: Box::new(running) });
     // A starter that has gone away meanwhile did not want this environment any more.
@@ -105,7 +108,11 @@ async fn look_after(local: &LocalAws) -> ExitCode {
     }
 }
 
-fn describe(local: &LocalAws) -> Result<Running, Failure> {
+async fn describe(local: &LocalAws) -> Result<Running, Failure> {
+    let payments = match local.payments() {
+        Some(fake) => Some(Payments { url: fake.url(), customer: fake.customer(CARD_THAT_PAYS).await? }),
+        None => None,
+    };
     Ok(Running {
         keeper_pid: i32::try_from(std::process::id())?,
         engine_pid: local.engine_pid(),
@@ -115,6 +122,7 @@ fn describe(local: &LocalAws) -> Result<Running, Failure> {
         scratch: local.folder().join("scratch"),
         log: local.log(),
         api: local.stack().api_address()?.plain_url(),
+        payments,
         stack: local.stack().clone(),
     })
 }

@@ -175,8 +175,7 @@ fn show_new(screen: &Screen, running: &Running) -> Result<ExitCode, Failure> {
         screen.json(running);
         return Ok(ExitCode::SUCCESS);
     }
-    screen.line(format!("AWS    http://{}", running.engine));
-    screen.line(format!("API    {}", running.api));
+    show_addresses(screen, running);
     screen.line("");
     // In a checkout the command is an alias of cargo.
     let ikkai = if std::env::var_os("CARGO").is_some() { "cargo ikkai" } else { "ikkai" };
@@ -186,6 +185,15 @@ fn show_new(screen: &Screen, running: &Running) -> Result<ExitCode, Failure> {
     screen.line(format!("see the logs   {ikkai} local logs --follow"));
     screen.line(format!("end it         {ikkai} local down"));
     Ok(ExitCode::SUCCESS)
+}
+
+fn show_addresses(screen: &Screen, running: &Running) {
+    screen.line(format!("AWS       http://{}", running.engine));
+    screen.line(format!("API       {}", running.api));
+    if let Some(payments) = &running.payments {
+        screen.line(format!("payments  {} (customer {} pays)", payments.url, payments.customer));
+    }
+    screen.line(format!("pictures  s3://{}/uploads/", running.stack.assets_bucket()));
 }
 
 fn down(screen: &Screen) -> Result<ExitCode, Failure> {
@@ -238,10 +246,9 @@ async fn status(screen: &Screen) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     screen.line(format!("{}  (process {})", screen.paint(Tone::Good, "running"), running.keeper_pid));
-    screen.line(format!("AWS    http://{}", running.engine));
-    screen.line(format!("API    {}", running.api));
-    screen.line(format!("log    {}", running.log.display()));
-    screen.line(format!("mails  {mails}"));
+    show_addresses(screen, &running);
+    screen.line(format!("log       {}", running.log.display()));
+    screen.line(format!("mails     {mails}"));
     screen.line("");
     let rows = queues.iter().map(|(name, count)| vec![name.clone(), count.visible.to_string(), count.not_visible.to_string()]);
     screen.table(&["queue", "visible", "not visible"], rows);

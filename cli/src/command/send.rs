@@ -23,7 +23,7 @@ const NUMBER: &str = "{n}";
 pub(super) struct Send {
     #[command(flatten)]
     target: Target,
-    /// The job's type, such as `email.send`.
+    /// The job's type: `email.send`, `image.resize`, `billing.charge` or `report.generate`.
     #[arg(long = "type", value_name = "TYPE")]
     job_type: String,
     /// The idempotency key: the same key is the same job.
@@ -38,6 +38,15 @@ pub(super) struct Send {
     /// What the job is about in the caller's own words, such as an order's number; the key if left out.
     #[arg(long, value_name = "ID")]
     business_id: Option<String>,
+    /// Whom the job is for. Where the payload names an account (`report.generate`), it need not be said again.
+    #[arg(long, value_name = "ACCOUNT")]
+    account: Option<String>,
+    /// Who is told of the job's end; in the local environment also `http` URLs of this machine.
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
+    /// Not before this time, at most 15 minutes ahead, such as 2031-07-14T08:15:00Z.
+    #[arg(long, value_name = "TIME")]
+    run_at: Option<String>,
     /// Posts so many jobs; `{n}` in key, business id and payload is the number of each (appended to the key if it is not in it).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     count: Option<u32>,
@@ -68,6 +77,12 @@ impl Send {
         });
         if let Some(data) = &self.data {
             body["data"] = Value::Object(data.clone());
+        }
+        let texts = [("accountId", &self.account), ("callbackUrl", &self.callback_url), ("runAt", &self.run_at)];
+        for (member, text) in texts {
+            if let Some(text) = text {
+                body[member] = text.as_str().into();
+            }
         }
         body
     }
@@ -236,6 +251,17 @@ mod tests {
         let send = send(&["--key", "a-{n}-b", "--payload", "{}", "--business-id", "order"]);
         let job = send.numbered(2);
         assert_eq!((job["idempotencyKey"].as_str(), job["businessId"].as_str()), (Some("a-2-b"), Some("order")));
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_in_the_request() {
+        let plain = send(&["--key", "k", "--payload", "{}"]).body();
+        assert_eq!(plain, json!({"type": "email.send", "businessId": "k", "payload": {}}));
+        let all =
+            ["--account", "acme", "--callback-url", "http://127.0.0.1:1/", "--run-at", "2031-07-14T08:15:00Z", "--data", "{}"];
+        let body = send(&[&["--key", "k", "--payload", "{}"][..], &all].concat()).body();
+        assert_eq!((body["accountId"].as_str(), body["callbackUrl"].as_str()), (Some("acme"), Some("http://127.0.0.1:1/")));
+        assert_eq!((body["runAt"].as_str(), &body["data"]), (Some("2031-07-14T08:15:00Z"), &json!({})));
     }
 
     #[test]

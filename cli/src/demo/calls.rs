@@ -169,6 +169,7 @@ mod tests {
             connection: 0,
             operation: operation.to_owned(),
             target: target.map(str::to_owned),
+            object: None,
             job_ids: job.map(str::to_owned).into_iter().collect(),
             request_bytes: 100 + sequence,
             ending: Ending::Forwarded(200),

@@ -87,6 +87,7 @@ impl Staying {
             scratch: aws.folder().join("scratch"),
             log: aws.log(),
             api: api.clone(),
+            payments: None,
             stack: aws.stack().clone(),
         })?;
         screen.line("");

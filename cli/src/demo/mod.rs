@@ -226,7 +226,7 @@ async fn play_main(stage: &Stage<'_>, report: &mut Report) {
 async fn play_consumers(stage: &Stage<'_>, report: &mut Report) {
     let outcomes = consumers::play(stage).await;
     let mut checks = Findings::default();
-    match consumers::settled(stage, &mut checks).await {
+    match consumers::settled(stage, &outcomes, &mut checks).await {
         Ok(dead_letters) => report.dlq.extend(dead_letters),
         Err(missed) => checks.missed(&missed),
     }

@@ -28,8 +28,8 @@ pub const FUNCTIONS: [&str; 7] = [
 /// Optimised enough to behave like a release, built in a fraction of its time.
 const PROFILE: &str = "local";
 
-/// Local engines deliver no authorizer identity with a function URL; only local builds have this feature.
-const FEATURES: &str = "producer-api/local-identity";
+/// Local engines deliver no authorizer identity with a function URL, and callbacks lead to this machine; only local builds have these features.
+const FEATURES: &str = "producer-api/local-identity,producer-api/local-callbacks,webhook-consumer/local-callbacks";
 
 /// How many lines of the compiler an error shows.
 const ERROR_LINES: usize = 60;

@@ -12,6 +12,7 @@ use super::deploy::{self, DeployError};
 use super::engine::{Engine, EngineError};
 use super::instance::{Instance, InstanceError};
 use super::mailbox::{self, MailboxError, ReceivedMail};
+use super::payments::{self, PaymentsError, PaymentsFake};
 use super::process;
 use super::proxy::{Proxy, ProxyError};
 use super::python::{self, Extras, PythonError};
@@ -57,6 +58,8 @@ pub enum LocalError {
     Api(#[from] ApiError),
     #[error(transparent)]
     Seed(#[from] SeedError),
+    #[error(transparent)]
+    Payments(#[from] PaymentsError),
 }
 
 /// How to start a local environment.
@@ -67,13 +70,21 @@ pub struct Options {
     port: Option<u16>,
     parameters: BTreeMap<String, String>,
     packages: Option<Vec<Package>>,
+    payments: bool,
     progress: Progress,
 }
 
 impl Options {
     /// An environment whose folder is `.ikkai/<instance>`, with defaults for everything.
     pub fn new(instance: impl Into<String>) -> Self {
-        Self { instance: instance.into(), port: None, parameters: BTreeMap::new(), packages: None, progress: Progress::silent() }
+        Self {
+            instance: instance.into(),
+            port: None,
+            parameters: BTreeMap::new(),
+            packages: None,
+            payments: false,
+            progress: Progress::silent(),
+        }
     }
 
     /// The engine's port; without it a free one is chosen.
@@ -94,6 +105,12 @@ impl Options {
         self
     }
 
+    /// With a payment provider on this machine, which takes the charges. Without it they go where the parameter `PaymentApiUrl` leads.
+    pub fn payments(mut self) -> Self {
+        self.payments = true;
+        self
+    }
+
     /// Where to tell what is going on.
     pub fn progress(mut self, progress: Progress) -> Self {
         self.progress = progress;
@@ -107,6 +124,7 @@ pub struct LocalAws {
     // Dropped in this order: no function process may outlive the proxy, and the folder is the last to be given up.
     engine: Engine,
     proxy: Proxy,
+    payments: Option<PaymentsFake>,
     instance: Instance,
     checkout: Checkout,
     packages: Vec<Package>,
@@ -138,9 +156,18 @@ impl LocalAws {
         proxy.set_upstream(engine.address());
         step.done();
 
+        let mut parameters = options.parameters;
+        let payments = match options.payments {
+            true => Some(PaymentsFake::start(&checkout, instance.folder(), &progress).await?),
+            false => None,
+        };
+        if let Some(payments) = &payments {
+            parameters.insert("PaymentApiUrl".to_owned(), payments.url());
+        }
+
         seed::verify_sender(engine.address(), SENDER_DOMAIN).await?;
-        let stack = deploy_stack(&checkout, &engine, &packages, MAIN_STACK, &options.parameters, &progress).await?;
-        Ok(Self { engine, proxy, instance, checkout, packages, progress, stack })
+        let stack = deploy_stack(&checkout, &engine, &packages, MAIN_STACK, &parameters, &progress).await?;
+        Ok(Self { engine, proxy, payments, instance, checkout, packages, progress, stack })
     }
 
     /// Deploys one more stack beside the first, for other parameters; it has tables, queues and functions of its own.
@@ -161,6 +188,12 @@ impl LocalAws {
     #[must_use]
     pub fn proxy(&self) -> &Proxy {
         &self.proxy
+    }
+
+    /// The payment provider on this machine, if there is one.
+    #[must_use]
+    pub fn payments(&self) -> Option<&PaymentsFake> {
+        self.payments.as_ref()
     }
 
     /// Where the engine listens.
@@ -251,8 +284,9 @@ async fn deploy_stack(
     // A dead engine explains more than a refused connection.
     engine.check()?;
     let stack = Stack::new(name, engine.address(), deployed?)?;
-    let step = progress.begin("writing contacts");
+    let step = progress.begin("writing contacts and the payment key");
     seed::write_contacts(&config, stack.contacts_table(), &seed::contacts_of(checkout)?).await?;
+    seed::put_secret(engine.address(), stack.payment_secret(), payments::API_KEY).await?;
     step.done();
     Ok(stack)
 }

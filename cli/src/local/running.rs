@@ -63,8 +63,20 @@ pub struct Running {
     pub log: PathBuf,
     /// The API in a form that `curl` understands.
     pub api: String,
+    /// The payment provider on this machine, if there is one.
+    pub payments: Option<Payments>,
     /// The stack.
     pub stack: Stack,
+}
+
+/// A payment provider on this machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Payments {
+    /// Its API.
+    pub url: String,
+    /// A customer of it who pays.
+    pub customer: String,
 }
 
 /// The files by which the commands find each other.

@@ -121,13 +121,18 @@ async fn a_worker_that_died_after_the_charge_is_followed_by_one_that_charges_not
 #[tokio::test]
 async fn a_provider_that_could_not_be_reached_has_charged_nothing() {
     let scene = Scene::new().await;
-    let message = job("inv-1", "cus_good");
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let handler = scene::handler(&format!("http://{closed}"), scene.secret.clone()).await;
-    assert_eq!(scene.bench.another_worker(handler).run_batch([message.build()]).await.unwrap().failed, ["inv-1"]);
-    let record = scene.record(&message);
-    assert_eq!((record.status, record.first_effect_at), (Status::RetryScheduled, None), "the key's window has not begun");
-    assert_eq!(record.last_error.unwrap().code, "provider_unreachable");
+    // Nobody there; nobody there with encryption; somebody there who does not speak TLS.
+    let urls = [format!("http://{closed}"), format!("https://{closed}"), scene.provider.url().replace("http:", "https:")];
+    for (number, url) in urls.into_iter().enumerate() {
+        let message = job(&format!("inv-{number}"), "cus_good");
+        let handler = scene::handler(&url, scene.secret.clone()).await;
+        assert_eq!(scene.bench.another_worker(handler).run_batch([message.build()]).await.unwrap().failed.len(), 1);
+        let record = scene.record(&message);
+        assert_eq!((record.status, record.first_effect_at), (Status::RetryScheduled, None), "the key's window has not begun");
+        assert_eq!(record.last_error.unwrap().code, "provider_unreachable", "{url}");
+    }
+    assert!(scene.provider.seen().is_empty());
 }
 
 #[tokio::test]

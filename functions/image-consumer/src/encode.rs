@@ -23,8 +23,7 @@ pub struct Encoding {
 }
 
 /// Ending of a format's files.
-#[must_use]
-pub fn extension(format: ImageFormat) -> &'static str {
+pub(crate) fn extension(format: ImageFormat) -> &'static str {
     match format {
         ImageFormat::Webp => "webp",
         ImageFormat::Jpeg => "jpg",
@@ -33,8 +32,7 @@ pub fn extension(format: ImageFormat) -> &'static str {
 }
 
 /// Media type of a format.
-#[must_use]
-pub fn content_type(format: ImageFormat) -> &'static str {
+pub(crate) fn content_type(format: ImageFormat) -> &'static str {
     match format {
         ImageFormat::Webp => "image/webp",
         ImageFormat::Jpeg => "image/jpeg",

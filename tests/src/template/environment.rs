@@ -34,6 +34,7 @@ const CONSUMER: &[(&str, Need)] = &[
     ("IKKAI_FUNCTION_TIMEOUT_SECONDS", Required),
     ("IKKAI_MAX_CONCURRENCY", Required),
     ("IKKAI_MAX_ATTEMPTS", Optional),
+    ("IKKAI_MAX_PARTS", Optional),
     ("IKKAI_BATCH_CONCURRENCY", Optional),
     ("IKKAI_PROVIDER_RATE_PER_SECOND", Optional),
     ("IKKAI_BACKOFF_BASE_MS", Optional),

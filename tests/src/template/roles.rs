@@ -83,6 +83,10 @@ pub fn consumers_reach_only_their_own(stack: &Stack) -> Vec<String> {
             if targets.contains(&jobs) {
                 let confined = is_confined(statement, &own);
                 reaches_jobs |= confined;
+                let reads = texts(&statement["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]);
+                if !confined && (reads.is_empty() || reads.contains(&"payload") || reads.contains(&"data")) {
+                    violations.push(format!("{name}: reads payloads or private data of other types"));
+                }
                 if !confined
                     && !actions.iter().all(|action| READERS.iter().any(|reader| (reader.0, reader.1) == (binary, action)))
                 {

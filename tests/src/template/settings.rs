@@ -1,17 +1,16 @@
 //! The synthesized environments, read by the code that reads them when it is deployed.
 
+use billing_consumer::BillingSettings;
 use email_consumer::EmailSettings;
 use ikkai::config::Reader;
 use ikkai::consumer::ConsumerSettings;
 use ikkai::observability::logs::LevelSetting;
+use report_consumer::ReportSettings;
 use serde_json::Value;
+use webhook_consumer::WebhookSettings;
 
-use super::environment::beside_consumer;
 use super::functions::binary;
 use super::stack::{Stack, logical_id};
-
-/// Read beside the settings.
-const ELSEWHERE: [&str; 2] = ["IKKAI_EVENTS_QUEUE_NAME", "IKKAI_CALLBACKS"];
 
 /// Every function starts with the environment that the template gives it: all settings are in their ranges and agree with each other, and no
 /// variable goes unread.
@@ -23,21 +22,32 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
         let variables = function.at("/Environment/Variables").as_object().into_iter().flatten();
         let mut reader = Reader::from_pairs(variables.map(|(variable, value)| (variable.clone(), text(value))));
         LevelSetting::read(&mut reader);
+        let of_consumer = |reader: &mut Reader| drop(ConsumerSettings::read(reader));
         match binary(&function) {
             Some("producer-api") => drop(producer_api::Settings::read(&mut reader)),
+            Some("ses-feedback") => drop(ses_feedback::Settings::read(&mut reader)),
             Some("email-consumer") => {
-                ConsumerSettings::read(&mut reader);
+                of_consumer(&mut reader);
                 EmailSettings::read(&mut reader);
             }
-            Some(other) => {
-                if stack.consumers().iter().any(|consumer| consumer.function.name == name) {
-                    ConsumerSettings::read(&mut reader);
-                }
-                beside_consumer(other).for_each(|variable| drop(reader.optional_text(variable)));
+            Some("image-consumer") => {
+                of_consumer(&mut reader);
+                super::environment::beside_consumer("image-consumer").for_each(|variable| drop(reader.optional_text(variable)));
             }
-            None => violations.push(format!("{name}: nobody knows which settings its code reads")),
+            Some("billing-consumer") => {
+                of_consumer(&mut reader);
+                BillingSettings::read(&mut reader);
+            }
+            Some("report-consumer") => {
+                of_consumer(&mut reader);
+                ReportSettings::read(&mut reader);
+            }
+            Some("webhook-consumer") => {
+                of_consumer(&mut reader);
+                WebhookSettings::read(&mut reader);
+            }
+            _ => violations.push(format!("{name}: nobody knows which settings its code reads")),
         }
-        ELSEWHERE.iter().for_each(|variable| drop(reader.optional_text(variable)));
         violations.extend(reader.unread("IKKAI_").into_iter().map(|variable| format!("{name}: {variable} is not read")));
         if let Err(error) = reader.finish(()) {
             violations.extend(error.problems().iter().map(|problem| format!("{name}: {} {}", problem.name, problem.message)));

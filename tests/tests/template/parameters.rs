@@ -39,7 +39,9 @@ fn parameters_that_would_break_a_rule_are_refused() {
         ("PaymentApiUrl", "http://api.stripe.com"),
         ("PaymentApiUrl", "http://127.0.0.1.example.com:80"),
         ("PaymentApiUrl", "https://user@api.stripe.com"),
+        ("BillingKeyWindowSeconds", "3599"),
         ("BillingKeyWindowSeconds", "86401"),
+        ("ReportFunctionTimeoutSeconds", "6"),
         ("BillingProviderRatePerSecond", "0"),
     ];
     let of_consumers = [
@@ -53,8 +55,9 @@ fn parameters_that_would_break_a_rule_are_refused() {
     let named: Vec<(String, &str)> =
         CONSUMERS.iter().flat_map(|name| of_consumers.map(|(parameter, value)| (format!("{name}{parameter}"), value))).collect();
     cases.extend(named.iter().map(|(parameter, value)| (parameter.as_str(), *value)));
-    let timeouts = ["Email", "Billing", "Webhook"].map(|name| format!("{name}ProviderTimeoutMs"));
-    cases.extend(timeouts.iter().flat_map(|parameter| [(parameter.as_str(), "99"), (parameter.as_str(), "60001")]));
+    let timeouts = [("Email", "60001"), ("Billing", "60001"), ("Webhook", "30001")];
+    let timeouts = timeouts.map(|(name, beyond)| (format!("{name}ProviderTimeoutMs"), beyond));
+    cases.extend(timeouts.iter().flat_map(|(parameter, beyond)| [(parameter.as_str(), "99"), (parameter.as_str(), *beyond)]));
 
     let sets: Vec<Parameters> = cases.iter().map(|case| parameters(&[*case])).collect();
     for ((parameter, value), refused) in cases.iter().zip(refusals(&sets)) {

@@ -1,7 +1,9 @@
 //! What each function may do.
 
+use ikkai::idempotency::DynamoStore;
 use ikkai_tests::template::policy::{Request, allows};
 use ikkai_tests::template::{Stack, roles};
+use report_consumer::DynamoDbHistory;
 use serde_json::{Value, json};
 
 use crate::stacks::{CONSUMERS, every_stack, holds, notices, remove_from_statement, set_in_statement};
@@ -84,6 +86,11 @@ fn records_of_other_types_are_read_by_those_who_need_them_and_written_by_nobody(
         notices(rule, &function, |stack| {
             set_in_statement(stack, role, sid, "/Action", json!(["dynamodb:GetItem", "dynamodb:Scan"]));
         });
+        notices(rule, &function, |stack| remove_from_statement(stack, role, sid, "/Condition"));
+        notices(rule, &function, |stack| {
+            let place = "/Condition/ForAllValues:StringEquals/dynamodb:Attributes/0";
+            set_in_statement(stack, role, sid, place, json!("data"));
+        });
     }
 }
 
@@ -116,6 +123,13 @@ fn mail_is_sent_as_the_sender_alone() {
 /// A request of a table: of the job with this id.
 fn of_job<'a>(action: &'a str, id: &str) -> Request<'a> {
     Request { action, resource: "JobsTable", context: json!({"dynamodb:leadingkeys": [id]}) }
+}
+
+/// A request that asks for these attributes of a job of another type.
+fn attributes<'a>(action: &'a str, names: impl IntoIterator<Item = &'static str>) -> Request<'a> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let context = json!({"dynamodb:leadingkeys": ["email.send-a"], "dynamodb:attributes": names});
+    Request { action, resource: "JobsTable", context }
 }
 
 fn plain<'a>(action: &'a str, resource: &'a str) -> Request<'a> {
@@ -214,9 +228,17 @@ fn an_evaluator_lets_reports_read_every_job_and_write_reports() {
         vec![
             (plain("dynamodb:Query", "JobsTable/index/account-created"), true),
             (plain("dynamodb:Query", "JobsTable"), false),
-            (plain("dynamodb:BatchGetItem", "JobsTable"), true),
+            (attributes("dynamodb:BatchGetItem", DynamoDbHistory::attributes()), true),
+            (attributes("dynamodb:BatchGetItem", DynamoDbHistory::attributes().chain(["payload"])), false),
+            (attributes("dynamodb:BatchGetItem", ["data"]), false),
+            // Without a projection everything is asked for.
+            (plain("dynamodb:BatchGetItem", "JobsTable"), false),
             (plain("s3:PutObject", "ReportsBucket/reports/acme/1.csv"), true),
             (plain("s3:AbortMultipartUpload", "ReportsBucket/reports/acme/1.csv"), true),
+            (plain("s3:DeleteObject", "ReportsBucket/reports/acme/1.csv"), false),
+            (plain("s3:GetObject", "ReportsBucket/work/report.generate-1/a"), true),
+            (plain("s3:DeleteObject", "ReportsBucket/work/report.generate-1/a"), true),
+            (plain("s3:ListBucket", "ReportsBucket"), true),
             (plain("s3:PutObject", "ReportsBucket/other.csv"), false),
             (plain("s3:PutObject", "AssetsBucket/derived/a.jpg"), false),
         ],
@@ -227,7 +249,12 @@ fn an_evaluator_lets_reports_read_every_job_and_write_reports() {
 fn an_evaluator_lets_webhooks_read_jobs_that_ended() {
     decides(
         "WebhookConsumerFunction",
-        vec![(of_job("dynamodb:GetItem", "email.send-aaaa"), true), (plain("dynamodb:GetItem", "ContactsTable"), false)],
+        vec![
+            (attributes("dynamodb:GetItem", DynamoStore::VIEWED.iter().copied()), true),
+            (attributes("dynamodb:GetItem", DynamoStore::VIEWED.iter().copied().chain(["data"])), false),
+            (of_job("dynamodb:GetItem", "email.send-aaaa"), false),
+            (plain("dynamodb:GetItem", "ContactsTable"), false),
+        ],
     );
 }
 

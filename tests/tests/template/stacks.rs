@@ -20,7 +20,12 @@ pub(crate) fn every_stack() -> &'static Synthesis {
         let mut sets: Vec<Parameters> = vec![parameters(&[])];
         for timeout in declared.allowed("EmailFunctionTimeoutSeconds") {
             let mut set = parameters(&[("EmailBatchingWindowSeconds", &longest_window)]);
-            set.extend(CONSUMERS.map(|name| (format!("{name}FunctionTimeoutSeconds"), json!(timeout))));
+            for name in CONSUMERS.map(|name| format!("{name}FunctionTimeoutSeconds")) {
+                // Reports take longer ones alone.
+                if declared.allowed(&name).contains(&timeout) {
+                    set.insert(name, json!(timeout));
+                }
+            }
             sets.push(set);
         }
         for concurrency in declared.allowed("EmailMaxConcurrency") {
@@ -48,11 +53,11 @@ pub(crate) fn every_stack() -> &'static Synthesis {
                 ("ApiCallerPrincipal", "arn:aws:iam::123456789012:role/caller"),
             ]));
         }
-        for name in ["Email", "Billing", "Webhook"] {
+        for (name, most, function_timeout) in [("Email", "60000", "120"), ("Billing", "60000", "300"), ("Webhook", "30000", "60")]
+        {
             let (call, function) = (format!("{name}ProviderTimeoutMs"), format!("{name}FunctionTimeoutSeconds"));
-            for (timeout, longest) in [("100", "3"), ("60000", "120")] {
-                sets.push(parameters(&[(&call, timeout), (&function, longest)]));
-            }
+            sets.push(parameters(&[(&call, "100"), (&function, "3")]));
+            sets.push(parameters(&[(&call, most), (&function, function_timeout)]));
         }
         for rate in ["1", "999999"] {
             sets.push(parameters(&[("EmailProviderRatePerSecond", rate), ("BillingProviderRatePerSecond", rate)]));
@@ -71,7 +76,7 @@ pub(crate) fn every_stack() -> &'static Synthesis {
             ("ImageBackground", "#00AA99"),
             ("ImageEnlarge", "on"),
         ]));
-        sets.push(parameters(&[("PaymentApiUrl", "http://127.0.0.1:8420")]));
+        sets.push(parameters(&[("PaymentApiUrl", "https://payments.example:8443/stripe")]));
         synthesize(&sets)
     })
 }

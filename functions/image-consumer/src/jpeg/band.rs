@@ -23,8 +23,8 @@ impl Plane {
         let mut block_side = scale.block_side();
         let has_room = |side: u32| {
             side < 8
-                && frame.h_max * scale.block_side() % (component.h * side * 2) == 0
-                && frame.v_max * scale.block_side() % (component.v * side * 2) == 0
+                && (frame.h_max * scale.block_side()).is_multiple_of(component.h * side * 2)
+                && (frame.v_max * scale.block_side()).is_multiple_of(component.v * side * 2)
         };
         while has_room(block_side) {
             block_side *= 2;

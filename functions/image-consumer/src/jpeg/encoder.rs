@@ -270,3 +270,47 @@ impl BitWriter {
         self.file
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The same picture as [`encode`] makes it, with a scan for each component: as some scanners and old programs write it.
+    pub(crate) fn encode_in_three_scans(rgb: &[u8], (width, height): (u32, u32), quality: u8) -> Vec<u8> {
+        let (luma, chroma) = (scaled(&QUANTIZATION_LUMA, quality), scaled(&QUANTIZATION_CHROMA, quality));
+        let mut file = Vec::new();
+        write_header(&mut file, (width as u16, height as u16), &luma, &chroma);
+        // Up to the header of the one scan that is written usually.
+        file.truncate(file.len() - 14);
+        let channels = [
+            Channel { quantizers: quantizers(&luma), dc: Codes::new(&DC_LUMA), ac: Codes::new(&AC_LUMA) },
+            Channel { quantizers: quantizers(&chroma), dc: Codes::new(&DC_CHROMA), ac: Codes::new(&AC_CHROMA) },
+        ];
+        let mut stripe = Stripe::new(width as usize);
+        for component in 0..3_u8 {
+            let is_luma = component == 0;
+            let tables = if is_luma { 0x00 } else { 0x11 };
+            file.extend([0xff, 0xda, 0, 8, 1, component + 1, tables, 0, 63, 0]);
+            let mut bits = BitWriter { file, bits: 0, count: 0 };
+            let mut prediction = 0;
+            // A scan of one component has no blocks that only fill units.
+            let side = if is_luma { 8 } else { 16 };
+            let (across, down) = (width.div_ceil(side) as usize, height.div_ceil(side) as usize);
+            for row in 0..down {
+                let top = row * side as usize / 16 * 16;
+                stripe.fill(rgb, width as usize, height as usize, top);
+                for column in 0..across {
+                    let samples = if is_luma {
+                        block(&stripe.luma, stripe.across, column, row % 2)
+                    } else {
+                        block(&stripe.chroma[usize::from(component) - 1], stripe.across / 2, column, 0)
+                    };
+                    write_block(&mut bits, &channels[usize::from(!is_luma)], samples, &mut prediction);
+                }
+            }
+            file = bits.finish();
+        }
+        file.extend([0xff, 0xd9]);
+        file
+    }
+}

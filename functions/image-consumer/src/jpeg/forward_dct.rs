@@ -1,6 +1,8 @@
 //! Blocks of samples to blocks of coefficients: the 8-point transform of Arai, Agui and Nakajima, whose scale factors are folded into the
 //! divisors.
 
+use std::f32::consts::FRAC_1_SQRT_2;
+
 use super::inverse_dct::AAN;
 
 /// What the coefficients are multiplied by to be quantized, column by column.
@@ -50,13 +52,13 @@ fn eight_points(x: [[f32; 8]; 8]) -> [[f32; 8]; 8] {
 
     let (outer, outer_difference) = (add(sum07, sum34), sub(sum07, sum34));
     let (inner, inner_difference) = (add(sum16, sum25), sub(sum16, sum25));
-    let even = mul(add(inner_difference, outer_difference), 0.707_106_77);
+    let even = mul(add(inner_difference, outer_difference), FRAC_1_SQRT_2);
 
     let (low, middle, high) = (add(difference34, difference25), add(difference25, difference16), add(difference16, difference07));
     let shared = mul(sub(low, high), 0.382_683_43);
     let turned_low = add(mul(low, 0.541_196_1), shared);
     let turned_high = add(mul(high, 1.306_563), shared);
-    let half = mul(middle, 0.707_106_77);
+    let half = mul(middle, FRAC_1_SQRT_2);
     let (near, far) = (add(difference07, half), sub(difference07, half));
 
     [

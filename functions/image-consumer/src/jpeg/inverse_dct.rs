@@ -4,6 +4,8 @@
 //! full block, for a fraction of the work. The 8-point transform is Arai, Agui and Nakajima's; its scale factors are folded into the
 //! quantization table. Blocks are kept column by column, so that one transposition between the two passes is enough.
 
+use std::f32::consts::SQRT_2;
+
 use super::{header::Quantization, malformed};
 use crate::picture_error::PictureError;
 
@@ -118,7 +120,7 @@ fn mul<const N: usize>(a: [f32; N], factor: f32) -> [f32; N] {
 fn eight_points(x: [[f32; 8]; 8]) -> [[f32; 8]; 8] {
     let (sum04, difference04) = (add(x[0], x[4]), sub(x[0], x[4]));
     let sum26 = add(x[2], x[6]);
-    let turned26 = sub(mul(sub(x[2], x[6]), 1.414_213_6), sum26);
+    let turned26 = sub(mul(sub(x[2], x[6]), SQRT_2), sum26);
     let (even0, even3) = (add(sum04, sum26), sub(sum04, sum26));
     let (even1, even2) = (add(difference04, turned26), sub(difference04, turned26));
 
@@ -127,7 +129,7 @@ fn eight_points(x: [[f32; 8]; 8]) -> [[f32; 8]; 8] {
     let odd0 = add(sum17, sum53);
     let turned = mul(add(difference53, difference17), 1.847_759);
     let odd1 = sub(sub(turned, mul(difference53, 2.613_126)), odd0);
-    let odd2 = sub(mul(sub(sum17, sum53), 1.414_213_6), odd1);
+    let odd2 = sub(mul(sub(sum17, sum53), SQRT_2), odd1);
     let odd3 = sub(sub(turned, mul(difference17, 1.082_392_2)), odd2);
 
     [

@@ -84,6 +84,20 @@ fn data_that_end_anywhere_are_an_error_and_never_a_picture() {
 }
 
 #[test]
+fn a_scan_for_each_component_is_the_same_picture() {
+    for (width, height) in [(70, 45), (16, 16), (9, 31)] {
+        let original = picture(width, height);
+        let file = super::encoder::tests::encode_in_three_scans(original.as_raw(), (width, height), 80);
+        for scale in [Scale::Full, Scale::Half, Scale::Eighth] {
+            assert_eq!(decoded(&file, scale).unwrap(), decoded(&encoded(&original, 80), scale).unwrap(), "{width}×{height}");
+        }
+        let two_scans = file.windows(2).rposition(|window| window == [0xff, 0xda]).unwrap();
+        assert!(decoded(&[&file[..two_scans], &[0xff, 0xd9]].concat(), Scale::Full).is_err(), "a component is missing");
+        assert!(decoded(&file[..file.len() - 2], Scale::Full).is_err(), "nobody knows how many scans are missing");
+    }
+}
+
+#[test]
 fn work_that_is_called_off_ends_with_the_next_row_of_units() {
     let file = encoded(&picture(64, 64), 80);
     let cancel = Cancel::default();

@@ -62,6 +62,11 @@ impl fmt::Debug for DynamoDbHistory {
 }
 
 impl DynamoDbHistory {
+    /// The attributes that are read of a record. A role that may read these alone needs no more.
+    pub fn attributes() -> impl Iterator<Item = &'static str> {
+        ATTRIBUTES.iter().map(|(_, name)| *name)
+    }
+
     /// The history in `table`, by way of `index`.
     #[must_use]
     pub fn new(client: Client, table: impl Into<String>, index: impl Into<String>) -> Self {

@@ -29,6 +29,9 @@ pub struct DynamoStore {
 }
 
 impl DynamoStore {
+    /// The attributes that a [view](JobViews) reads of a record. A role that may read these alone needs no more.
+    pub const VIEWED: &[&str] = &VIEWED;
+
     /// A store on `table`.
     #[must_use]
     pub fn new(client: Client, table: impl Into<String>) -> Self {
