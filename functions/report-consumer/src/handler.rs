@@ -146,9 +146,11 @@ impl Run<'_> {
                 return self.publish(draft).await;
             }
             timetable.begin();
-            match self.handler.history.page(&self.report.scope, draft.position()).await {
-                Ok(page) => draft.add(page, period),
-                Err(error) => {
+            let page = self.handler.history.page(&self.report.scope, draft.position());
+            match tokio::time::timeout(timetable.longest_page(self.context.remaining()), page).await {
+                Ok(Ok(page)) => draft.add(page, period),
+                Err(_) => return Err(self.put_down(&draft, timetable).await?.into()),
+                Ok(Err(error)) => {
                     // The next run shall not have to read again what this one did, least of all from a table that throttles.
                     if timetable.pages() > 0 {
                         self.keep(&draft).await?;
@@ -164,12 +166,15 @@ impl Run<'_> {
         }
     }
 
-    /// The time is over. A run that had none did nothing, which is no part.
+    /// The time is over. A run that had none from the start uses no attempt. One that had time and got nowhere keeps nothing new, which makes
+    /// it a failed attempt: the next one would get nowhere either.
     async fn put_down(&mut self, draft: &Draft, timetable: &Timetable) -> Result<Failure, Stop> {
-        if timetable.pages() == 0 {
+        if timetable.began_late() {
             return Ok(Failure::no_time());
         }
-        self.keep(draft).await?;
+        if timetable.pages() > 0 {
+            self.keep(draft).await?;
+        }
         Ok(Failure::unfinished())
     }
 

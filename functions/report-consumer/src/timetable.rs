@@ -8,6 +8,7 @@ use tokio::time::Instant;
 /// twice as long as the slowest one so far.
 #[derive(Debug)]
 pub(crate) struct Timetable {
+    began_late: bool,
     reserve: Duration,
     slowest: Duration,
     began: Instant,
@@ -22,12 +23,22 @@ impl Timetable {
     /// Of a run that has so much time left.
     pub(crate) fn new(remaining: Duration) -> Self {
         let reserve = (remaining / 4).clamp(LEAST_RESERVE, MOST_RESERVE);
-        Self { reserve, slowest: Duration::ZERO, began: Instant::now(), pages: 0 }
+        Self { began_late: remaining < reserve, reserve, slowest: Duration::ZERO, began: Instant::now(), pages: 0 }
     }
 
     /// Whether another page would take time that the end of the run needs.
     pub(crate) fn is_over(&self, remaining: Duration) -> bool {
         remaining < self.reserve + self.slowest * 2
+    }
+
+    /// Whether there was no time from the start, which is no fault of the job's.
+    pub(crate) const fn began_late(&self) -> bool {
+        self.began_late
+    }
+
+    /// How long a page may take at most.
+    pub(crate) fn longest_page(&self, remaining: Duration) -> Duration {
+        remaining.saturating_sub(self.reserve)
     }
 
     /// A page begins.

@@ -148,6 +148,29 @@ async fn a_message_that_comes_when_there_is_no_time_does_nothing_and_uses_no_att
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_report_whose_pages_take_longer_than_the_function_is_dead_with_a_reason_and_not_in_doubt() {
+    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(60));
+    let settings = ConsumerSettings { function_timeout: Duration::from_secs(30), max_attempts: 3, ..patient() };
+    let (scene, message) = (Scene::with_settings(history, SMALL_PART, settings), job(PERIOD));
+    assert_eq!(scene.until_ended(&message).await, 3);
+    assert_eq!(scene.ending(&message), (Status::Dead, Some("no_progress".to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_hangs_costs_nothing_of_what_was_read_before() {
+    let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE);
+    let settings = ConsumerSettings { function_timeout: Duration::from_secs(30), ..patient() };
+    let (scene, message) = (Scene::with_settings(history, 1_000_000, settings), job(PERIOD));
+    scene.history.hang_after(5);
+    scene.deliver(&message).await;
+    let record = scene.record(&message);
+    assert_eq!((record.status, record.attempts, record.parts), (Status::RetryScheduled, 0, 1));
+    scene.until_ended(&message).await;
+    assert_eq!(scene.history.pages(), ROWS / ROWS_A_PAGE + 1, "no page is read twice");
+    assert_same(&published(&scene, &message), &uninterrupted().await, "after a page that hung");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_that_died_on_the_way_goes_on_when_it_is_put_back() {
     let settings = ConsumerSettings { function_timeout: Duration::from_secs(30), max_parts: 3, ..patient() };
     let history = MemoryHistory::new(ACCOUNT, rows(ROWS), ROWS_A_PAGE).taking(Duration::from_secs(5));

@@ -21,8 +21,16 @@ pub struct MemoryHistory {
     rows_a_page: usize,
     time_a_page: Duration,
     pages: AtomicUsize,
-    /// What the next pages come to; `None`: they pass.
-    faults: Mutex<VecDeque<Option<HistoryError>>>,
+    /// What the next pages come to.
+    fates: Mutex<VecDeque<Fate>>,
+}
+
+/// What a page comes to.
+#[derive(Debug)]
+enum Fate {
+    Passes,
+    Fails(HistoryError),
+    Hangs,
 }
 
 impl MemoryHistory {
@@ -34,7 +42,7 @@ impl MemoryHistory {
             rows_a_page,
             time_a_page: Duration::ZERO,
             pages: AtomicUsize::new(0),
-            faults: Mutex::default(),
+            fates: Mutex::default(),
         }
     }
 
@@ -47,7 +55,12 @@ impl MemoryHistory {
 
     /// So many pages pass, then one fails so.
     pub fn fail_next_but(&self, pages: usize, error: HistoryError) {
-        self.faults().extend((0..pages).map(|_| None).chain([Some(error)]));
+        self.fates().extend((0..pages).map(|_| Fate::Passes).chain([Fate::Fails(error)]));
+    }
+
+    /// So many pages pass, then nobody ever hands one out.
+    pub fn hang_after(&self, pages: usize) {
+        self.fates().extend((0..pages).map(|_| Fate::Passes).chain([Fate::Hangs]));
     }
 
     /// How many pages were handed out.
@@ -56,8 +69,8 @@ impl MemoryHistory {
         self.pages.load(Ordering::Relaxed)
     }
 
-    fn faults(&self) -> MutexGuard<'_, VecDeque<Option<HistoryError>>> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    fn fates(&self) -> MutexGuard<'_, VecDeque<Fate>> {
+        self.fates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,9 +80,11 @@ impl JobHistory for MemoryHistory {
         if !self.time_a_page.is_zero() {
             tokio::time::sleep(self.time_a_page).await;
         }
-        let fault = self.faults().pop_front();
-        if let Some(Some(error)) = fault {
-            return Err(error);
+        let fate = self.fates().pop_front();
+        match fate {
+            None | Some(Fate::Passes) => {}
+            Some(Fate::Fails(error)) => return Err(error),
+            Some(Fate::Hangs) => std::future::pending().await,
         }
         self.pages.fetch_add(1, Ordering::Relaxed);
         let Some((first, last)) = scope.bounds() else { return Ok(HistoryPage { rows: Vec::new(), next: None }) };
