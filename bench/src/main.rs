@@ -4,10 +4,15 @@
 //!
 //! builds the functions as they are deployed, starts each of them many times against a fake Lambda runtime API, without any network, and prints a
 //! table with a verdict. It fails when a target is missed. A busy machine makes it slower: the load is printed beside the figures.
+//!
+//!     cargo run -p ikkai-bench --release -- images
+//!
+//! measures how fast pictures are made, see [`images`].
 #![expect(clippy::print_stdout, reason = "a command's result goes to standard output")]
 
 mod artifact;
 mod functions;
+mod images;
 mod measure;
 mod report;
 mod silence;
@@ -17,14 +22,17 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 use functions::{FUNCTIONS, Function};
 use report::Row;
 
 /// Measures how fast Ikkai's functions start, and how much memory they take.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// How often each function is started.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     starts: u32,
@@ -39,9 +47,37 @@ struct Arguments {
     binary: Option<PathBuf>,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measures how fast pictures are made, and how much memory they take, beside sharp and the `image` crate.
+    Images(images::Images),
+    /// What `images` starts: makes a size of a file several times.
+    #[command(hide = true)]
+    Contender {
+        /// Who makes it.
+        name: images::Contender,
+        /// The original.
+        file: PathBuf,
+        /// The longest side.
+        size: u32,
+        /// How often.
+        pictures: u32,
+    },
+    /// What `images` starts: a batch through the consumer.
+    #[command(hide = true)]
+    Batch(images::Batch),
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run(&Arguments::parse()).await {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        None => run(&arguments).await,
+        Some(Command::Images(images)) => images::run(images),
+        Some(Command::Contender { name, file, size, pictures }) => name.run(file, *size, *pictures).and_then(told),
+        Some(Command::Batch(batch)) => batch.run().await.and_then(told),
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -49,6 +85,12 @@ async fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints a contender's figures for the process that started it.
+fn told(measured: images::Measured) -> Result<bool, Box<dyn Error>> {
+    println!("{}", serde_json::to_string(&measured)?);
+    Ok(true)
 }
 
 /// Measures and prints; whether all targets were met.

@@ -85,7 +85,8 @@ fn milliseconds(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1_000.0)
 }
 
-fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+/// Columns as wide as their widest cell.
+pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
     let mut text = String::new();
     for row in rows {
