@@ -133,18 +133,15 @@ fn next_generation(former: Option<&JobRecord>) -> u32 {
 
 /// The lease is over and the job is not settled: its worker died.
 fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
-    let crashed = JobRecord { crashes: record.crashes.saturating_add(1), ..record.clone() };
+    // Under a provider's key an effect may have begun with the claim itself.
+    let may_have_begun = record.effect_begun || (asked.rules.effect.notes_first_effect() && record.first_effect_at.is_some());
+    let last_error = if may_have_begun { Some(LastError::crashed_after_effect()) } else { record.last_error.clone() };
+    let crashed = JobRecord { crashes: record.crashes.saturating_add(1), last_error, ..record.clone() };
     if record.effect_begun && asked.rules.effect == EffectPolicy::Hold {
         return doubt(&crashed, LastError::crashed_after_effect());
     }
     if record.attempts >= asked.rules.max_attempts {
-        // Under a provider's key an effect may have begun with the claim itself.
-        let may_have_begun = record.effect_begun || (asked.rules.effect.notes_first_effect() && record.first_effect_at.is_some());
-        return if may_have_begun {
-            doubt(&crashed, LastError::crashed_after_effect())
-        } else {
-            die(&crashed, LastError::crashes_used_up(), now)
-        };
+        return give_up(&crashed, LastError::crashes_used_up(), now);
     }
     match asked.takeover {
         Takeover::Postpone => Transition::answer(Verdict::Postponed),
@@ -158,7 +155,7 @@ fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
         (Some(first), Some(start)) if first < start => doubt(record, LastError::idempotency_window_over()),
         _ if record.attempts >= asked.rules.max_attempts => {
             let error = record.last_error.clone().unwrap_or_else(LastError::crashes_used_up);
-            die(record, error, now)
+            give_up(record, error, now)
         }
         _ if record.crashes > 0 && asked.takeover == Takeover::Postpone => Transition::answer(Verdict::Postponed),
         _ => start(record, asked, now),
@@ -260,7 +257,7 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
     // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure; and a handler that
     // says "may be done" is believed, announced or not.
     let unknown = match failing.certainty {
-        Certainty::NotDone => false,
+        Certainty::NotTried | Certainty::NotDone => false,
         Certainty::Unstated => record.effect_begun,
         Certainty::MayBeDone => true,
     };
@@ -268,28 +265,40 @@ fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> Transition {
         return doubt(record, failing.error.clone());
     }
     // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let nothing_happened = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
-    let record = &JobRecord { first_effect_at: record.first_effect_at.filter(|_| !nothing_happened), ..record.clone() };
+    let nothing_happened =
+        matches!(failing.certainty, Certainty::NotTried | Certainty::NotDone) && failing.first_effect_noted_by_claim;
+    let record = &JobRecord {
+        first_effect_at: record.first_effect_at.filter(|_| !nothing_happened),
+        last_error: doubt_after(record, failing),
+        ..record.clone()
+    };
     let used_up = record.attempts >= failing.max_attempts;
-    let may_be_done = failing.certainty == Certainty::MayBeDone;
+    let error = failing.error.clone();
     match failing.ending {
-        Ending::Die if may_be_done => doubt(record, failing.error.clone()),
-        Ending::Die => die(record, failing.error.clone(), now),
-        Ending::Retry(_) if used_up && may_be_done => doubt(record, failing.error.clone()),
-        Ending::Retry(_) if used_up => die(record, failing.error.clone(), now),
-        Ending::Retry(at) => wait(record, failing, at, record.attempts),
-        Ending::Defer(at) => wait(record, failing, at, record.attempts.saturating_sub(1)),
-        Ending::Continue { at, max_parts } => go_on(record, failing, at, max_parts, now),
+        Ending::Die => give_up(record, error, now),
+        Ending::Retry(_) if used_up => give_up(record, error, now),
+        Ending::Retry(at) => wait(record, Some(error), at, record.attempts),
+        Ending::Defer(at) => wait(record, Some(error), at, record.attempts.saturating_sub(1)),
+        Ending::Continue { at, max_parts } => go_on(record, at, max_parts, now),
     }
 }
 
-fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -> Transition {
+/// What is left unknown about the effect after a failure: what this run may have done, or an earlier one.
+fn doubt_after(record: &JobRecord, failing: &Failing) -> Option<LastError> {
+    if failing.certainty == Certainty::MayBeDone {
+        return Some(LastError { class: ErrorClass::Ambiguous, ..failing.error.clone() });
+    }
+    record.doubt().filter(|_| failing.leaves_earlier_doubt()).cloned()
+}
+
+/// The job comes back. The reason of a doubt is kept before that of the last failure.
+fn wait(record: &JobRecord, error: Option<LastError>, at: EpochMillis, attempts: u32) -> Transition {
     let next = JobRecord {
         status: Status::RetryScheduled,
         attempts,
         lease_until: None,
         effect_begun: false,
-        last_error: Some(failing.error.clone()),
+        last_error: record.doubt().cloned().or(error),
         retry_at: Some(at),
         ..record.clone()
     };
@@ -297,19 +306,12 @@ fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -
 }
 
 /// A long job has done a part. That is no failure, so it leaves no reason.
-fn go_on(record: &JobRecord, failing: &Failing, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
+fn go_on(record: &JobRecord, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
     let counted = JobRecord { parts: record.parts.saturating_add(1), ..record.clone() };
-    match failing.certainty {
-        Certainty::MayBeDone if counted.parts >= max_parts => doubt(&counted, LastError::parts_used_up()),
-        _ if counted.parts >= max_parts => die(&counted, LastError::parts_used_up(), now),
-        _ => {
-            let mut waiting = wait(&counted, failing, at, record.attempts.saturating_sub(1));
-            if let Some(next) = &mut waiting.next {
-                next.last_error = None;
-            }
-            waiting
-        }
+    if counted.parts >= max_parts {
+        return give_up(&counted, LastError::parts_used_up(), now);
     }
+    wait(&counted, None, at, record.attempts.saturating_sub(1))
 }
 
 /// A retried settlement whose first write won without its answer.
@@ -321,6 +323,14 @@ fn settled_before(record: &JobRecord, token: &str, wanted: Status) -> Transition
         (true, Status::InDoubt) => Verdict::InDoubt(reason(record)),
         (true, status) => Verdict::Done(status),
     })
+}
+
+/// The job ends for a reason that says nothing about its effect: dead, or in doubt where a run may have had it.
+fn give_up(record: &JobRecord, error: LastError, now: EpochMillis) -> Transition {
+    match record.doubt() {
+        Some(earlier) => doubt(record, earlier.clone()),
+        None => die(record, error, now),
+    }
 }
 
 fn die(record: &JobRecord, error: LastError, now: EpochMillis) -> Transition {
@@ -383,7 +393,7 @@ fn hold_schema(
     };
     match record.status {
         Status::Accepted | Status::RetryScheduled => match record.schema_held_since {
-            Some(since) if since + hold <= now => die(record, LastError::schema_too_new(), now),
+            Some(since) if since + hold <= now => give_up(record, LastError::schema_too_new(), now),
             Some(_) if !is_new => Transition::answer(Verdict::SchemaHeld),
             _ => Transition::write(held(now, record), Verdict::SchemaHeld),
         },
@@ -438,9 +448,8 @@ fn sending_ended(record: &JobRecord, token: &str, confirmed_at: Option<EpochMill
 
 fn cancel(record: &JobRecord, keep_for: Duration, now: EpochMillis) -> Transition {
     // An effect that may have happened is not hidden behind "cancelled".
-    let may_be_done = record.last_error.as_ref().is_some_and(|error| error.class == ErrorClass::Ambiguous);
     match record.status {
-        Status::RetryScheduled | Status::Dead if may_be_done => Transition::answer(Verdict::TooLate(record.status)),
+        Status::RetryScheduled | Status::Dead if record.doubt().is_some() => Transition::answer(Verdict::TooLate(record.status)),
         Status::Accepted | Status::RetryScheduled | Status::Dead => {
             Transition::write(ended(record, Status::Cancelled, keep_for, now), Verdict::Cancelled)
         }
