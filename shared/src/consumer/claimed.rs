@@ -62,7 +62,7 @@ impl Claimed {
             // there, which it can only do if this copy of the record has it.
             Err(error) => {
                 self.record.lock().await.effect_begun = true;
-                Err(Failure::retry(error.code(), error.to_string()).surely_not_done())
+                Err(Failure::retry(error.code(), error.to_string()).before_effect())
             }
         }
     }

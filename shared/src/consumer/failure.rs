@@ -141,7 +141,7 @@ impl Failure {
     #[must_use]
     pub fn no_time() -> Self {
         let message = "too little time is left in this invocation for the provider call";
-        Self::new(FailureKind::NoTime, "no_time_for_effect", message, Certainty::NotDone)
+        Self::new(FailureKind::NoTime, "no_time_for_effect", message, Certainty::NotTried)
     }
 
     /// This invocation's time is over, and a part of the job is done and [saved](super::JobContext::save_progress): the next
@@ -162,19 +162,27 @@ impl Failure {
 
     pub(crate) fn not_started() -> Self {
         let message = "the job could not be started in time";
-        Self::new(FailureKind::Release(Duration::ZERO), "not_started", message, Certainty::NotDone)
+        Self::new(FailureKind::Release(Duration::ZERO), "not_started", message, Certainty::NotTried)
     }
 
     pub(crate) fn rate_reached(next_start: Duration) -> Self {
         let message = "the provider's rate leaves no start in this invocation";
-        Self::new(FailureKind::Release(next_start), "rate_reached", message, Certainty::NotDone)
+        Self::new(FailureKind::Release(next_start), "rate_reached", message, Certainty::NotTried)
     }
 
+    /// What that means for the effect is decided when it settles.
     pub(crate) fn lease_lost() -> Self {
-        Self::new(FailureKind::LeaseLost, "lease_lost", "another worker owns the job now", Certainty::NotDone)
+        Self::new(FailureKind::LeaseLost, "lease_lost", "another worker owns the job now", Certainty::Unstated)
     }
 
-    /// The effect surely did not happen, although `begin_effect` was called: the failure settles as an ordinary one.
+    /// The effect did not start, so this failure settles as an ordinary one.
+    pub(crate) fn before_effect(mut self) -> Self {
+        self.certainty = Certainty::NotTried;
+        self
+    }
+
+    /// The effect surely did not happen in this run, although `begin_effect` was called: the failure settles as an ordinary one. An earlier
+    /// run that may have had it stays in doubt, unless a repetition is harmless for ever.
     #[must_use]
     pub fn surely_not_done(mut self) -> Self {
         self.certainty = Certainty::NotDone;

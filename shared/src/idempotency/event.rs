@@ -195,6 +195,20 @@ pub struct Failing {
     pub error: LastError,
 }
 
+impl Failing {
+    /// Whether an earlier run that may have had its effect is as doubtful after this failure as it was before. What a handler denies it
+    /// denies of its own run; only where a repetition is harmless for ever its last word counts.
+    pub(super) const fn leaves_earlier_doubt(&self) -> bool {
+        match self.certainty {
+            Certainty::NotTried => true,
+            Certainty::NotDone | Certainty::Unstated => {
+                matches!(self.effect, EffectPolicy::Hold | EffectPolicy::Rerun { idempotent_for: Some(_), .. })
+            }
+            Certainty::MayBeDone => false,
+        }
+    }
+}
+
 /// How a worker wants a failed run to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -218,7 +232,9 @@ pub enum Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Certainty {
-    /// The effect surely did not happen.
+    /// The run did not get as far as its effect, for a reason of the kit's: nothing was learned about earlier runs.
+    NotTried,
+    /// The handler says that its effect surely did not happen, in this run.
     NotDone,
     /// Nothing was said: before `begin_effect` nothing can have happened, after it everything can.
     Unstated,

@@ -138,6 +138,12 @@ impl JobRecord {
         self.lease_until.is_none_or(|end| end < now)
     }
 
+    /// Why nobody knows whether an earlier run had the job's effect, where that is so.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&LastError> {
+        self.last_error.as_ref().filter(|error| error.class == ErrorClass::Ambiguous)
+    }
+
     /// Who owns the run and the sending, now or last.
     pub(super) fn owners(&self) -> [Option<&str>; 2] {
         [self.lease_token.as_deref(), self.accept_token.as_deref()]

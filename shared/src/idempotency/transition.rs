@@ -124,18 +124,15 @@ fn next_generation(former: Option<&JobRecord>) -> u32 {
 
 /// The lease is over and the job is not settled: its worker died.
 fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
-    let crashed = JobRecord { crashes: record.crashes.saturating_add(1), ..record.clone() };
+    // Under a provider's key an effect may have begun with the claim itself.
+    let may_have_begun = record.effect_begun || (asked.rules.effect.notes_first_effect() && record.first_effect_at.is_some());
+    let last_error = if may_have_begun { Some(LastError::crashed_after_effect()) } else { record.last_error.clone() };
+    let crashed = JobRecord { crashes: record.crashes.saturating_add(1), last_error, ..record.clone() };
     if record.effect_begun && asked.rules.effect == EffectPolicy::Hold {
         return doubt(&crashed, LastError::crashed_after_effect());
     }
     if record.attempts >= asked.rules.max_attempts {
-        // Under a provider's key an effect may have begun with the claim itself.
-        let may_have_begun = record.effect_begun || (asked.rules.effect.notes_first_effect() && record.first_effect_at.is_some());
-        return if may_have_begun {
-            doubt(&crashed, LastError::crashed_after_effect())
-        } else {
-            die(&crashed, LastError::crashes_used_up(), now)
-        };
+        return give_up(&crashed, LastError::crashes_used_up(), now);
     }
     match asked.takeover {
         Takeover::Postpone => Transition::answer(Verdict::Postponed),
@@ -149,7 +146,7 @@ fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
         (Some(first), Some(start)) if first < start => doubt(record, LastError::idempotency_window_over()),
         _ if record.attempts >= asked.rules.max_attempts => {
             let error = record.last_error.clone().unwrap_or_else(LastError::crashes_used_up);
-            die(record, error, now)
+            give_up(record, error, now)
         }
         _ if record.crashes > 0 && asked.takeover == Takeover::Postpone => Transition::answer(Verdict::Postponed),
         _ => start(record, asked, now),
@@ -213,6 +210,14 @@ fn put_back(record: &JobRecord) -> JobRecord {
     }
 }
 
+/// The job ends for a reason that says nothing about its effect: dead, or in doubt where a run may have had it.
+fn give_up(record: &JobRecord, error: LastError, now: EpochMillis) -> Transition {
+    match record.doubt() {
+        Some(earlier) => doubt(record, earlier.clone()),
+        None => die(record, error, now),
+    }
+}
+
 fn die(record: &JobRecord, error: LastError, now: EpochMillis) -> Transition {
     let next = JobRecord {
         status: Status::Dead,
@@ -273,7 +278,7 @@ fn hold_schema(
     };
     match record.status {
         Status::Accepted | Status::RetryScheduled => match record.schema_held_since {
-            Some(since) if since + hold <= now => die(record, LastError::schema_too_new(), now),
+            Some(since) if since + hold <= now => give_up(record, LastError::schema_too_new(), now),
             Some(_) if !is_new => Transition::answer(Verdict::SchemaHeld),
             _ => Transition::write(held(now, record), Verdict::SchemaHeld),
         },
@@ -328,9 +333,8 @@ fn sending_ended(record: &JobRecord, token: &str, confirmed_at: Option<EpochMill
 
 fn cancel(record: &JobRecord, keep_for: Duration, now: EpochMillis) -> Transition {
     // An effect that may have happened is not hidden behind "cancelled".
-    let may_be_done = record.last_error.as_ref().is_some_and(|error| error.class == ErrorClass::Ambiguous);
     match record.status {
-        Status::RetryScheduled | Status::Dead if may_be_done => Transition::answer(Verdict::TooLate(record.status)),
+        Status::RetryScheduled | Status::Dead if record.doubt().is_some() => Transition::answer(Verdict::TooLate(record.status)),
         Status::Accepted | Status::RetryScheduled | Status::Dead => {
             Transition::write(ended(record, Status::Cancelled, keep_for, now), Verdict::Cancelled)
         }

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod calls;
+mod doubt;
 mod effects;
 mod events;
 mod fifo;

@@ -7,7 +7,7 @@ use super::super::failure::{Done, Failure, FailureKind, Scope};
 use super::super::handler::Handler;
 use super::super::outcome::Outcome;
 use super::{JobRun, Started};
-use crate::idempotency::{Certainty, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
+use crate::idempotency::{Certainty, EffectPolicy, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
 
 impl<H: Handler> JobRun<'_, H> {
     /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
@@ -30,11 +30,17 @@ impl<H: Handler> JobRun<'_, H> {
     /// Where only the receipt is lost, the lease is still ours: whoever has the message now shall not wait for it, nor take this for
     /// a crash. Where the lease is lost as well, the write is refused.
     async fn give_back(&self, started: &Started) -> Outcome {
-        let begun = started.claimed.effect_begun();
+        let certainty = match self.core.handler.effect_policy() {
+            _ if self.handler_time.is_none() => Certainty::NotTried,
+            EffectPolicy::Hold if started.claimed.effect_begun() => Certainty::Unstated,
+            EffectPolicy::Hold => Certainty::NotTried,
+            // It was cut off wherever it stood, as by its deadline.
+            EffectPolicy::Rerun { .. } => Certainty::MayBeDone,
+        };
         let event = Event::Fail(Failing {
             token: started.claimed.token().to_owned(),
             ending: Ending::Defer(self.core.clock.now()),
-            certainty: if begun { Certainty::Unstated } else { Certainty::NotDone },
+            certainty,
             max_attempts: self.core.settings.max_attempts,
             effect: self.core.handler.effect_policy(),
             first_effect_noted_by_claim: started.noted_first_effect,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::event::{Certainty, EffectPolicy, Ending, Failing, Verdict};
-use super::super::record::{JobRecord, LastError, Status};
-use super::{Transition, die, doubt, ended, reason};
+use super::super::record::{ErrorClass, JobRecord, LastError, Status};
+use super::{Transition, doubt, ended, give_up, reason};
 use crate::clock::EpochMillis;
 
 pub(super) fn begin_effect(record: &JobRecord, token: &str, lease_until: EpochMillis, now: EpochMillis) -> Transition {
@@ -67,7 +67,7 @@ pub(super) fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> T
     // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure; and a handler that
     // says "may be done" is believed, announced or not.
     let unknown = match failing.certainty {
-        Certainty::NotDone => false,
+        Certainty::NotTried | Certainty::NotDone => false,
         Certainty::Unstated => record.effect_begun,
         Certainty::MayBeDone => true,
     };
@@ -75,28 +75,40 @@ pub(super) fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> T
         return doubt(record, failing.error.clone());
     }
     // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let nothing_happened = failing.certainty == Certainty::NotDone && failing.first_effect_noted_by_claim;
-    let record = &JobRecord { first_effect_at: record.first_effect_at.filter(|_| !nothing_happened), ..record.clone() };
+    let nothing_happened =
+        matches!(failing.certainty, Certainty::NotTried | Certainty::NotDone) && failing.first_effect_noted_by_claim;
+    let record = &JobRecord {
+        first_effect_at: record.first_effect_at.filter(|_| !nothing_happened),
+        last_error: doubt_after(record, failing),
+        ..record.clone()
+    };
     let used_up = record.attempts >= failing.max_attempts;
-    let may_be_done = failing.certainty == Certainty::MayBeDone;
+    let error = failing.error.clone();
     match failing.ending {
-        Ending::Die if may_be_done => doubt(record, failing.error.clone()),
-        Ending::Die => die(record, failing.error.clone(), now),
-        Ending::Retry(_) if used_up && may_be_done => doubt(record, failing.error.clone()),
-        Ending::Retry(_) if used_up => die(record, failing.error.clone(), now),
-        Ending::Retry(at) => wait(record, failing, at, record.attempts),
-        Ending::Defer(at) => wait(record, failing, at, record.attempts.saturating_sub(1)),
-        Ending::Continue { at, max_parts } => go_on(record, failing, at, max_parts, now),
+        Ending::Die => give_up(record, error, now),
+        Ending::Retry(_) if used_up => give_up(record, error, now),
+        Ending::Retry(at) => wait(record, Some(error), at, record.attempts),
+        Ending::Defer(at) => wait(record, Some(error), at, record.attempts.saturating_sub(1)),
+        Ending::Continue { at, max_parts } => go_on(record, at, max_parts, now),
     }
 }
 
-fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -> Transition {
+/// What is left unknown about the effect after a failure: what this run may have done, or an earlier one.
+fn doubt_after(record: &JobRecord, failing: &Failing) -> Option<LastError> {
+    if failing.certainty == Certainty::MayBeDone {
+        return Some(LastError { class: ErrorClass::Ambiguous, ..failing.error.clone() });
+    }
+    record.doubt().filter(|_| failing.leaves_earlier_doubt()).cloned()
+}
+
+/// The job comes back. The reason of a doubt is kept before that of the last failure.
+fn wait(record: &JobRecord, error: Option<LastError>, at: EpochMillis, attempts: u32) -> Transition {
     let next = JobRecord {
         status: Status::RetryScheduled,
         attempts,
         lease_until: None,
         effect_begun: false,
-        last_error: Some(failing.error.clone()),
+        last_error: record.doubt().cloned().or(error),
         retry_at: Some(at),
         ..record.clone()
     };
@@ -104,19 +116,12 @@ fn wait(record: &JobRecord, failing: &Failing, at: EpochMillis, attempts: u32) -
 }
 
 /// A long job has done a part. That is no failure, so it leaves no reason.
-fn go_on(record: &JobRecord, failing: &Failing, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
+fn go_on(record: &JobRecord, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
     let counted = JobRecord { parts: record.parts.saturating_add(1), ..record.clone() };
-    match failing.certainty {
-        Certainty::MayBeDone if counted.parts >= max_parts => doubt(&counted, LastError::parts_used_up()),
-        _ if counted.parts >= max_parts => die(&counted, LastError::parts_used_up(), now),
-        _ => {
-            let mut waiting = wait(&counted, failing, at, record.attempts.saturating_sub(1));
-            if let Some(next) = &mut waiting.next {
-                next.last_error = None;
-            }
-            waiting
-        }
+    if counted.parts >= max_parts {
+        return give_up(&counted, LastError::parts_used_up(), now);
     }
+    wait(&counted, None, at, record.attempts.saturating_sub(1))
 }
 
 /// A retried settlement whose first write won without its answer.
