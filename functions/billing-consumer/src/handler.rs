@@ -131,6 +131,8 @@ impl Run<'_> {
     fn failure(&self, error: GatewayError) -> Failure {
         let (code, message) = (error.code(), error.to_string());
         match error {
+            // An outage of any length is no fault of the job: it waits, and has its attempts for what comes after.
+            GatewayError::Unreachable { .. } => self.of_this_run_alone(Failure::defer(code, message, None)),
             GatewayError::Unavailable { .. } => self.of_this_run_alone(Failure::retry(code, message)),
             GatewayError::Busy { retry_after, .. } => {
                 let delay = retry_after.filter(|delay| !delay.is_zero());

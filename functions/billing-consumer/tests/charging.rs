@@ -130,6 +130,7 @@ async fn a_provider_that_could_not_be_reached_has_charged_nothing() {
         assert_eq!(scene.bench.another_worker(handler).run_batch([message.build()]).await.unwrap().failed.len(), 1);
         let record = scene.record(&message);
         assert_eq!((record.status, record.first_effect_at), (Status::RetryScheduled, None), "the key's window has not begun");
+        assert_eq!(record.attempts, 0, "an outage uses up nobody's attempts");
         assert_eq!(record.last_error.unwrap().code, "provider_unreachable", "{url}");
     }
     assert!(scene.provider.seen().is_empty());

@@ -128,7 +128,11 @@ fn the_same_event_told_twice_is_one_job() {
         let body = event(lab, &[&format!("uploads/{asset}")]);
         let queue = lab.output("ImageQueueName");
         lab.send_to(queue, &body).await;
-        lab.send_to(queue, &json!({"Type": "Notification", "TopicArn": "arn:aws:sns:us-east-1:000000000000:t", "Message": body}).to_string()).await;
+        lab.send_to(
+            queue,
+            &json!({"Type": "Notification", "TopicArn": "arn:aws:sns:us-east-1:000000000000:t", "Message": body}).to_string(),
+        )
+        .await;
         lab.let_go(queue, &asset).await;
         let jobs = lab.jobs_about(&asset).await;
         assert_eq!(jobs.len(), 2, "S3's own event, and the one that was told twice: {jobs:?}");

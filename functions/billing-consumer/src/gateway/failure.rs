@@ -8,6 +8,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
+    /// No connection to the provider: nothing went out, and no job of ours is tried by asking again. This call charged nothing.
+    #[error("no connection to the payment provider ({code})")]
+    Unreachable {
+        /// Stable name of the cause.
+        code: &'static str,
+    },
     /// The provider could not be asked. This call charged nothing; worth another try.
     #[error("the payment provider could not be asked ({code})")]
     Unavailable {
@@ -74,7 +80,8 @@ impl GatewayError {
     #[must_use]
     pub fn code(&self) -> String {
         match self {
-            Self::Unavailable { code }
+            Self::Unreachable { code }
+            | Self::Unavailable { code }
             | Self::NotReady { code }
             | Self::Unchargeable { code, .. }
             | Self::Unknown { code }

@@ -73,7 +73,8 @@ impl StripeGateway {
         let answer = self.send(&call).await.map_err(|error| match error {
             CallError::NoKey => GatewayError::NotReady { code: "api_key_missing" },
             CallError::Request => GatewayError::Unavailable { code: "request_not_built" },
-            CallError::Transport(error) => GatewayError::Unavailable { code: error.code() },
+            CallError::Transport(TransportError::NotSent(code)) => GatewayError::Unreachable { code },
+            CallError::Transport(TransportError::Lost(code)) => GatewayError::Unavailable { code },
         })?;
         answer.of_reading()
     }
@@ -176,7 +177,7 @@ impl From<CallError> for GatewayError {
         match error {
             CallError::NoKey => Self::NotReady { code: "api_key_missing" },
             CallError::Request => Self::Unavailable { code: "request_not_built" },
-            CallError::Transport(TransportError::NotSent(code)) => Self::Unavailable { code },
+            CallError::Transport(TransportError::NotSent(code)) => Self::Unreachable { code },
             CallError::Transport(TransportError::Lost(code)) => Self::Unknown { code },
         }
     }

@@ -37,14 +37,6 @@ pub(super) enum TransportError {
     Lost(&'static str),
 }
 
-impl TransportError {
-    pub(super) const fn code(self) -> &'static str {
-        match self {
-            Self::NotSent(code) | Self::Lost(code) => code,
-        }
-    }
-}
-
 impl Transport {
     /// Connections are encrypted unless the provider is on this machine. `timeout` is for the whole exchange.
     pub(super) fn new(encrypted: bool, timeout: Duration) -> Self {
