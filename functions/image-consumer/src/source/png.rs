@@ -88,7 +88,7 @@ fn unfold(stored: &[u8], color: ColorType, row: &mut Vec<u8>) {
     match color {
         ColorType::Grayscale => row.extend(stored.iter().flat_map(|&gray| [gray; 3])),
         ColorType::GrayscaleAlpha => {
-            row.extend(stored.chunks_exact(2).flat_map(|pixel| [pixel[0], pixel[0], pixel[0], pixel[1]]))
+            row.extend(stored.chunks_exact(2).flat_map(|pixel| [pixel[0], pixel[0], pixel[0], pixel[1]]));
         }
         _ => row.extend_from_slice(stored),
     }
