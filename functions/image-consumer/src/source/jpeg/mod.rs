@@ -10,7 +10,7 @@ mod scale;
 mod tests;
 
 use std::{
-    io::{self, Read},
+    io::{self, BufReader, Read},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -69,7 +69,8 @@ pub(super) fn decode(bytes: &[u8], header: &Header, reduction: Reduction, cancel
 
 fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -> Result<Vec<u8>, PictureError> {
     let failure = |error: Error| cancel.check().err().unwrap_or_else(|| failure(&error));
-    let mut decoder = Decoder::new(Cancellable { rest: bytes, cancel });
+    // It reads byte by byte: the flag is looked at once a block.
+    let mut decoder = Decoder::new(BufReader::new(Cancellable { rest: bytes, cancel }));
     decoder.set_color_transform(match header.color_model() {
         ColorModel::Gray => ColorTransform::Grayscale,
         ColorModel::Rgb => ColorTransform::RGB,
@@ -110,23 +111,10 @@ struct Cancellable<'a> {
     cancel: &'a Cancel,
 }
 
-impl Cancellable<'_> {
-    fn check(&self) -> io::Result<()> {
-        self.cancel.check().map_err(io::Error::other)
-    }
-}
-
 impl Read for Cancellable<'_> {
-    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.check()?;
+        self.cancel.check().map_err(io::Error::other)?;
         self.rest.read(buffer)
-    }
-
-    #[inline]
-    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        self.check()?;
-        self.rest.read_exact(buffer)
     }
 }
 
