@@ -6,7 +6,6 @@ mod cancel;
 mod capacity;
 mod encode;
 mod handler;
-mod jpeg;
 mod notification;
 mod objects;
 mod orientation;

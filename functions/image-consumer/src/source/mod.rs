@@ -27,7 +27,7 @@ pub(crate) struct Source {
 
 /// What the decoder of the format needs besides.
 enum Kind {
-    Jpeg(Box<crate::jpeg::Header>),
+    Jpeg(Box<jpeg::Header>),
     Png(png::PngInfo),
     Webp,
     Gif(gif::GifInfo),
@@ -37,7 +37,7 @@ enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     /// By the transform of JPEG; full for the other formats.
-    scale: crate::jpeg::Scale,
+    scale: jpeg::Scale,
     /// Then by the mean of squares of this side.
     factor: u32,
 }
@@ -67,8 +67,8 @@ impl Source {
     pub(crate) fn reduction(&self, wanted: u32) -> Reduction {
         let longest = self.dimensions.0.max(self.dimensions.1);
         let scale = match self.kind {
-            Kind::Jpeg(_) => crate::jpeg::Scale::for_side(longest, wanted),
-            _ => crate::jpeg::Scale::Full,
+            Kind::Jpeg(_) => jpeg::Scale::for_side(longest, wanted),
+            _ => jpeg::Scale::Full,
         };
         let factor = (scale.of(longest) / wanted.saturating_mul(2).max(1)).clamp(1, Canvas::MAX_FACTOR);
         Reduction { scale, factor }
