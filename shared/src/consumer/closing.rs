@@ -73,7 +73,7 @@ impl<'a, H: Handler> Closing<'a, H> {
     }
 
     pub(super) async fn close(mut self, invocation: &Invocation) -> Result<SqsBatchResponse, BatchError> {
-        self.tell_callers().await;
+        self.tell_callers(invocation).await;
         let mut messages = self.fold();
         self.renew(&mut messages, invocation).await;
         let failed: Vec<&Folded<'_>> =

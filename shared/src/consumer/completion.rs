@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::outcome::Outcome;
+use crate::clock::{EpochMillis, EpochSeconds};
 use crate::idempotency::{JobRecord, Status};
 use crate::job::{EndStatus, Envelope, IdempotencyKey, JobId, JobPayload, JobType, ReferenceId, WebhookDeliver};
 use crate::queue::{OutgoingMessage, QueueName};
@@ -13,6 +14,8 @@ pub(super) struct Completion {
     job_id: JobId,
     generation: u32,
     status: Status,
+    /// When the record may go, as far as it was read with an end.
+    expires_at: Option<EpochSeconds>,
 }
 
 impl Completion {
@@ -35,14 +38,24 @@ impl Completion {
         // The delivery of an event has no event itself.
         let is_delivery = record.job_type.as_str() == WebhookDeliver::TYPE;
         let wanted = record.callback_url.is_some() && !is_delivery && end_status(status).is_some();
-        wanted.then(|| Self { job_id: record.job_id.clone(), generation: record.generation, status })
+        wanted.then(|| Self {
+            job_id: record.job_id.clone(),
+            generation: record.generation,
+            status,
+            expires_at: record.expires_at,
+        })
+    }
+
+    /// Whether the record is still there at this moment: without it the job would run again. One that ends now has all its time left.
+    pub(super) fn is_remembered_at(&self, moment: EpochMillis) -> bool {
+        self.expires_at.is_none_or(|end| end.to_millis() > moment)
     }
 
     /// The event for `queue`. The same end of the same job is the same job there, however often it is sent. `None`: a job with such an id
     /// was never accepted with a callback.
     pub(super) fn message(&self, queue: &QueueName, trace_header: Option<&String>) -> Option<OutgoingMessage> {
         let job_type = JobType::parse(WebhookDeliver::TYPE).ok()?;
-        let Self { job_id, generation, status } = self;
+        let Self { job_id, generation, status, .. } = self;
         let key = IdempotencyKey::parse(&format!("{job_id}:{generation}:{status}")).ok()?;
         let event = WebhookDeliver {
             job_id: ReferenceId::parse(job_id.as_str()).ok()?,

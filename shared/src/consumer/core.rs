@@ -52,6 +52,16 @@ impl<H: Handler> Core<H> {
         receives_run_low || grows_old
     }
 
+    /// Whether SQS gives this message to nobody any more: the next time it would, it moves to the DLQ.
+    pub(super) fn is_last_receive(&self, received: &Received) -> bool {
+        received.receive_count >= self.settings.max_receive_count
+    }
+
+    /// Whether a message that comes back is lost for its consumer: on its last receive, on a queue without renewal.
+    pub(super) fn is_last_chance(&self, received: &Received) -> bool {
+        self.is_fifo() && self.is_last_receive(received)
+    }
+
     /// Time until `end`, and no more than a call to the queue is worth.
     pub(super) fn patience(&self, end: EpochMillis) -> Duration {
         end.since(self.clock.now()).min(QUEUE_PATIENCE)

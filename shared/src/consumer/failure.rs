@@ -219,7 +219,7 @@ impl Failure {
         self
     }
 
-    /// Tries again after `delay` instead of the backoff.
+    /// Tries again after `delay` instead of the backoff; after twelve hours at the latest, as SQS keeps no message back for longer.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.kind = match self.kind {

@@ -54,7 +54,7 @@ pub(super) enum Disposition {
     ComeBack(Duration),
     /// Reported and visible after this time: the redrive policy moves it when its receives are used up.
     ToDeadLetterQueue(Duration),
-    /// Reported, its visibility left alone: another worker's receipt rules.
+    /// Reported, its visibility left alone: another worker's receipt rules. Renewed on its last receive: there is no other receipt then.
     Leave,
 }
 
@@ -154,9 +154,9 @@ impl Outcome {
         }
     }
 
-    /// Whether the record may be in any state: nobody asked it, or it did not answer.
+    /// Whether the record may be in any state: nobody asked it, it did not answer, or it is another worker's.
     pub(super) const fn left_record_unread(&self) -> bool {
-        matches!(self, Self::CircuitOpen(_) | Self::NotStarted | Self::Unrecorded(..))
+        matches!(self, Self::CircuitOpen(_) | Self::NotStarted | Self::LeaseLost | Self::Unrecorded(..))
     }
 
     /// Whether the provider or the table failed in a way that may go away: what the circuit breaker and the batch's own error

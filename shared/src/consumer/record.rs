@@ -331,7 +331,7 @@ impl<'a, H: Handler> JobRun<'a, H> {
 
     /// A FIFO message cannot be renewed: what wants to come back on its last receive is given up with a reason instead.
     fn is_last_chance(&self) -> bool {
-        self.core.is_fifo() && self.received.receive_count >= self.core.settings.max_receive_count
+        self.core.is_last_chance(self.received)
     }
 
     fn jitter(&self, most: Duration) -> Duration {

@@ -6,6 +6,7 @@ use super::handler::Handler;
 use super::outcome::{Disposition, Outcome};
 use super::received::Received;
 use super::record::JobRun;
+use crate::job::JobId;
 use crate::observability::Metric;
 use crate::queue::SendVerdict;
 
@@ -62,7 +63,7 @@ fn milliseconds(time: std::time::Duration) -> f64 {
 }
 
 fn log<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, outcome: &Outcome, invocation: &Invocation) {
-    let job_id = run.job_id.as_ref().map(crate::job::JobId::as_str);
+    let job_id = run.job_id.as_ref().map(JobId::as_str);
     let (job_type, attempt) = (core.kind.job_type, run.attempt);
     let message_id = received.message_id.as_str();
     let request_id = invocation.request_id.as_str();
@@ -105,6 +106,13 @@ fn log<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, out
         Outcome::Poison(_) => line!(error, "message unparseable"),
         Outcome::LeaseLost => line!(warn, "lease lost"),
     }
+}
+
+/// A done job's message goes, and its caller was never told.
+pub(super) fn untold<H: Handler>(core: &Core<H>, received: &Received, job_id: Option<&JobId>, invocation: &Invocation) {
+    let (job_type, message_id, request_id) = (core.kind.job_type, received.message_id.as_str(), invocation.request_id.as_str());
+    let job_id = job_id.map(JobId::as_str);
+    tracing::error!(job_id, job_type, message_id, request_id, receives = received.receive_count, "completion event given up");
 }
 
 /// A fresh copy of a message was sent, or was not.

@@ -217,7 +217,7 @@ pub enum Ending {
     Retry(EpochMillis),
     /// Again, at this moment; the attempt is given back.
     Defer(EpochMillis),
-    /// A part is done and saved: on with the next one, at this moment. The attempt is given back and the part counts.
+    /// A part is done and saved: on with the next one, at this moment. The part counts, and attempts are counted anew.
     Continue {
         /// When the next part may start.
         at: EpochMillis,

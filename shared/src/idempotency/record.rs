@@ -40,7 +40,7 @@ pub struct JobRecord {
     pub status: Status,
     /// Counts the put-backs of this job.
     pub generation: u32,
-    /// Handler starts in this generation.
+    /// Handler starts in this generation; in a long job since its last part that was done.
     pub attempts: u32,
     /// Leases in this generation that ended without a settlement: workers that died.
     pub crashes: u32,

@@ -1,10 +1,11 @@
 //! Completion events: who asked to be told is told how a job ended, at least once, and before its message is gone.
 
+use ikkai::clock::Clock;
 use ikkai::consumer::{ConsumerSettings, Done, Failure, Handler, JobContext};
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::job::{Envelope, Job, JobId, JobType, Parsed, WebhookDeliver};
 use ikkai::queue::{OutgoingMessage, QueueError, QueueName};
-use ikkai::testing::{Bench, MessageBuilder, QueueCall, QueueFault, StoreCall};
+use ikkai::testing::{Bench, MessageBuilder, QueueCall, QueueFault, StoreCall, StoreFault};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -264,6 +265,91 @@ async fn a_dead_job_whose_event_is_not_out_is_never_copied() {
     bench.events.fail_next(QueueFault::Refuse(unavailable()));
     assert_eq!(run(&bench, [MessageBuilder::email("a").received(6)]).await.failed, ["a"]);
     assert!(bench.queue.sent().is_empty(), "a copy would put it back");
+}
+
+// -- done, untold, and its record unread -----------------------------------------------------------------------------------------
+
+/// The copy that takes the place of a message is delivered.
+async fn deliver_copy<C: Clock + Clone>(bench: &Bench<Scripted, C>) {
+    let [copy] = &bench.queue.sent()[..] else { panic!("one copy: {:?}", bench.queue.sent()) };
+    assert!(run(bench, [MessageBuilder::new("copy", copy.body.clone())]).await.failed.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_done_job_whose_settlement_was_not_answered_is_told_by_its_copy() {
+    let bench = Bench::timed_with(Scripted::new(), with_events(settings()));
+    bench.records.put(asking("a", Status::Accepted));
+    bench.store.fail_next(StoreCall::Replace, StoreFault::LoseAnswer);
+    (0..9).for_each(|_| bench.store.fail_next(StoreCall::Replace, StoreFault::Unreachable));
+    assert!(run(&bench, [MessageBuilder::email("a").received(6)]).await.failed.is_empty());
+    assert_eq!(record(&bench, &MessageBuilder::email("a")).status, Status::Succeeded);
+    assert!(bench.events.sent().is_empty());
+    deliver_copy(&bench).await;
+    let told: Vec<_> = bench.events.sent().into_iter().map(|sent| sent.body).collect();
+    assert_eq!(told, [event("a", 0, "succeeded")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_done_job_that_nobody_told_of_before_the_circuit_opened_is_told_by_its_copy() {
+    let handler = Scripted::new().on("opens", [Step::Fail(Failure::defer("key_refused", "no key", None).opening_circuit())]);
+    let bench = Bench::timed_with(handler, with_events(settings()));
+    bench.records.put(JobRecord { attempts: 1, ..asking("a", Status::Succeeded) });
+    run(&bench, [MessageBuilder::email("opens")]).await;
+    let message = MessageBuilder::email("a").received(5);
+    assert!(run(&bench, [message]).await.failed.is_empty(), "the copy takes its place");
+    tokio::time::sleep(seconds(60)).await;
+    deliver_copy(&bench).await;
+    assert_eq!(bench.events.sent().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_queue_for_events_a_done_job_is_let_go_and_not_copied() {
+    let handler = Scripted::new().on("opens", [Step::Fail(Failure::defer("key_refused", "no key", None).opening_circuit())]);
+    let bench = Bench::timed_with(handler, settings());
+    bench.records.put(asking("a", Status::Succeeded));
+    run(&bench, [MessageBuilder::email("opens")]).await;
+    assert!(run(&bench, [MessageBuilder::email("a").received(5)]).await.failed.is_empty());
+    assert!(bench.queue.sent().is_empty());
+}
+
+// -- given up --------------------------------------------------------------------------------------------------------------------
+
+fn given_up(logs: &ikkai::observability::logs::capture::Captured) -> Vec<serde_json::Value> {
+    logs.parsed().into_iter().filter(|line| line["message"] == "completion event given up").collect()
+}
+
+#[tokio::test]
+async fn an_untold_job_is_not_copied_past_the_end_of_its_record() {
+    let retention = settings().queue_retention;
+    // A copy may wait in the queue for as long as the queue keeps it.
+    for (left, is_copied) in [(retention + seconds(60), true), (retention - seconds(60), false)] {
+        let bench = bench(&Scripted::new(), settings(), &[]);
+        let expires_at = Some((bench.clock.now() + left).to_seconds_ceil());
+        bench.records.put(JobRecord { expires_at, ..asking("a", Status::Succeeded) });
+        bench.events.fail_next(QueueFault::Refuse(unavailable()));
+        let logs = captured();
+        assert!(run(&bench, [MessageBuilder::email("a").received(5)]).await.failed.is_empty());
+        assert_eq!((bench.queue.sent().len(), given_up(&logs).len()), if is_copied { (1, 0) } else { (0, 1) });
+        if let [line] = &given_up(&logs)[..] {
+            assert_eq!(
+                (&line["level"], &line["job_id"], &line["message_id"]),
+                (&json!("ERROR"), &json!(id_of("a")), &json!("a"))
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn on_the_last_receive_of_a_fifo_queue_a_done_job_is_acknowledged_untold_with_an_error() {
+    for (receives, failed) in [(5, 1), (6, 0)] {
+        let bench = bench(&Scripted::new().on("b", [permanent()]), fifo(), &["a", "b"]);
+        (0..2).for_each(|_| bench.events.fail_next(QueueFault::Refuse(unavailable())));
+        let message = |name| MessageBuilder::email(name).queue("email.fifo").group(name).received(receives);
+        let logs = captured();
+        assert_eq!(run(&bench, [message("a")]).await.failed.len(), failed);
+        assert_eq!((record(&bench, &message("a")).status, given_up(&logs).len()), (Status::Succeeded, 1 - failed));
+        assert_eq!(run(&bench, [message("b")]).await.failed, ["b"], "what is dead belongs into the DLQ, told or not");
+    }
 }
 
 // -- around it -----------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ use ikkai::idempotency::Status;
 use ikkai::testing::{Bench, MessageBuilder, StoreCall, StoreFault};
 use tokio::time::Instant;
 
-use crate::script::{Scripted, Step, counted, defer, killed_after, permanent, record, retry, run, seconds, settings, visible_in};
+use crate::script::{
+    Scripted, Step, after, counted, defer, killed_after, permanent, record, retry, run, seconds, settings, visible_in,
+};
 
 fn names(count: u32) -> Vec<String> {
     (0..count).map(|n| format!("job-{n}")).collect()
@@ -239,4 +241,18 @@ async fn a_table_that_refuses_everything_errors_as_a_whole_too() {
     }
     let answer = bench.run_batch(["a", "b"].map(|name| MessageBuilder::email(name).build())).await;
     assert_eq!(answer, Err(BatchError::AllFailed { started: 2 }));
+}
+
+// -- delays ----------------------------------------------------------------------------------------------------------------------
+
+#[tokio::test]
+async fn no_provider_makes_a_job_wait_for_longer_than_sqs_can() {
+    for step in
+        [defer(Some(seconds(u64::MAX / 1_000_000))), Step::Fail(Failure::retry("busy", "busy").after(seconds(4_294_967_295)))]
+    {
+        let bench = Bench::with(Scripted::new().on("a", [step]), settings());
+        run(&bench, [MessageBuilder::email("a")]).await;
+        let waiting = record(&bench, &MessageBuilder::email("a"));
+        assert_eq!((waiting.status, waiting.retry_at), (Status::RetryScheduled, Some(after(seconds(43_200)))));
+    }
 }

@@ -140,6 +140,19 @@ async fn a_crash_after_the_note_goes_on_from_it_and_counts() {
 }
 
 #[tokio::test]
+async fn failures_are_counted_between_two_parts_and_not_over_the_whole_job() {
+    let handler = (1..6).fold(Scripted::new(), |handler, number| handler.on("a", [retry()]).on("a", part(number)));
+    let bench = Bench::new(handler.on("a", [retry()]));
+    for expected in (1..6).flat_map(|_| [1, 0]).chain([1, 2, 3]) {
+        run(&bench, [MessageBuilder::email("a").sent_at(after(seconds(0)))]).await;
+        bench.clock.advance(seconds(3_600));
+        assert_eq!(record(&bench, &MessageBuilder::email("a")).attempts, expected);
+    }
+    let ended = record(&bench, &MessageBuilder::email("a"));
+    assert_eq!((ended.status, ended.parts), (Status::Dead, 5));
+}
+
+#[tokio::test]
 async fn a_failure_after_the_note_goes_on_from_it_too() {
     let handler = Scripted::new().on("a", [Step::Save(row(1)), retry()]).on("a", [Step::Effect]);
     let bench = Bench::new(handler.clone());

@@ -3,11 +3,11 @@
 use ikkai::consumer::ConsumerSettings;
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::queue::{OutgoingMessage, QueueError};
-use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault};
+use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault, TokioClock};
 
 use crate::script::{
-    Scripted, Step, after, assert_state, blank, captured, counted, defer, line_of, millis, record, retry, run, seconds, settings,
-    visible_in,
+    Scripted, Step, after, assert_state, blank, captured, counted, defer, line_of, long_running, millis, record, retry, run,
+    seconds, settings, visible_in,
 };
 
 /// Everything that comes back, by its script.
@@ -162,5 +162,43 @@ async fn while_the_table_is_down_an_unread_message_is_renewed_on_its_last_receiv
         let message = MessageBuilder::email("a").received(receives);
         bench.run_until([message.build()], Some(after(millis(150)))).await.unwrap();
         assert_eq!(bench.queue.sent().len(), copies, "receive {receives}");
+    }
+}
+
+// -- lost leases -----------------------------------------------------------------------------------------------------------------
+
+/// A worker whose first heartbeat finds that the message came out again.
+async fn loses_its_receipt(receives: u32) -> Bench<Scripted, TokioClock> {
+    let bench = Bench::timed_with(Scripted::new().on("a", [Step::Sleep(seconds(100))]), long_running());
+    bench.queue.fail_next(QueueFault::Delay(seconds(0)));
+    bench.queue.fail_next(QueueFault::FailEntries(vec![(0, QueueError::ReceiptLost)]));
+    let answer = run(&bench, [MessageBuilder::email("a").received(receives)]).await;
+    assert_eq!(counted(&answer, "LeaseLost"), 1);
+    assert_eq!(answer.failed.is_empty(), receives == 6);
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_came_out_again_on_its_last_receive_is_sent_again() {
+    let bench = loses_its_receipt(5).await;
+    assert!(bench.queue.sent().is_empty(), "whoever has it now works on it");
+    let bench = loses_its_receipt(6).await;
+    assert_eq!(bench.queue.sent().len(), 1, "SQS gives it to nobody any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_job_that_another_worker_ended_is_not_sent_again() {
+    for (status, failed) in [(Status::Succeeded, 0), (Status::Dead, 1), (Status::InDoubt, 1), (Status::Running, 0)] {
+        let bench = Bench::timed_with(Scripted::new().on("a", [Step::Sleep(seconds(100))]), long_running());
+        let message = MessageBuilder::email("a").received(6).sent_at(after(seconds(0)));
+        let steal = async {
+            tokio::time::sleep(seconds(10)).await;
+            let stolen = record(&bench, &message);
+            let died_at = (status == Status::Dead).then(|| after(seconds(10)));
+            bench.records.put(JobRecord { status, died_at, lease_token: Some("another worker".into()), ..stolen });
+        };
+        let (answer, ()) = tokio::join!(run(&bench, [message.clone()]), steal);
+        assert_eq!((answer.failed.len(), bench.queue.sent().len()), (failed, usize::from(status == Status::Running)), "{status}");
+        assert_eq!(visible_in(&bench, &message), Some(seconds(85)), "the heartbeat's, and none after it");
     }
 }

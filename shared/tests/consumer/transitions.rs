@@ -236,12 +236,12 @@ fn an_effect_tried_before_the_providers_window_is_not_repeated() {
 }
 
 #[test]
-fn a_part_that_is_done_gives_the_attempt_back_and_counts_for_itself() {
+fn a_part_that_is_done_counts_for_itself_and_attempts_begin_anew() {
     let earlier = Some(LastError::new(ErrorClass::Transient, "provider_error", "the provider failed"));
     let stored = JobRecord { attempts: 2, parts: 7, last_error: earlier, ..running("mine", NOW + seconds(60)) };
     let saved = after(&stored, &save_progress("mine", 8));
     let next = after(&saved, &fail("mine", next_part(9), Certainty::Unstated, EffectPolicy::RERUN));
-    assert_eq!((next.status, next.attempts, next.parts), (Status::RetryScheduled, 1, 8));
+    assert_eq!((next.status, next.attempts, next.parts), (Status::RetryScheduled, 0, 8));
     assert_eq!((next.progress, next.last_error, next.retry_at), (Some(json!({"row": 8})), None, Some(NOW)));
 }
 

@@ -1,14 +1,17 @@
 //! Completion events of a batch, sent before its messages are answered for.
 
 use super::{Closing, Settled};
+use crate::consumer::batch::Invocation;
 use crate::consumer::handler::Handler;
 use crate::consumer::outcome::Disposition;
+use crate::consumer::report;
 use crate::queue::send_all;
 
 impl<H: Handler> Closing<'_, H> {
     /// Sends the events of all jobs that ended and whose callers want to be told. Where one is not confirmed its message comes back: the
-    /// record answers that the job has ended, and the event is sent again. So it arrives at least once, without a write of its own.
-    pub(super) async fn tell_callers(&mut self) {
+    /// record answers that the job has ended, and the event is sent again. So it arrives at least once, without a write of its own. Only a
+    /// done job whose message cannot come back is let go untold: it does not belong into the DLQ.
+    pub(super) async fn tell_callers(&mut self, invocation: &Invocation) {
         let ended: Vec<usize> =
             self.settled.iter().enumerate().filter(|(_, job)| job.completion.is_some()).map(|(index, _)| index).collect();
         if ended.is_empty() {
@@ -46,6 +49,10 @@ impl<H: Handler> Closing<'_, H> {
             let job = &self.settled[index];
             let after = self.core.settings.backoff.delay(self.message_of(job).receive_count, fastrand::f64());
             self.settled[index].disposition = match job.disposition {
+                Disposition::Acknowledge if self.core.is_last_chance(self.message_of(job)) => {
+                    report::untold(self.core, self.message_of(job), job.job_id.as_ref(), invocation);
+                    Disposition::Acknowledge
+                }
                 Disposition::Acknowledge => Disposition::ComeBack(after),
                 Disposition::ToDeadLetterQueue(_) => Disposition::ToDeadLetterQueue(after),
                 other => other,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{Closing, Folded, Settled};
 use crate::consumer::batch::Invocation;
 use crate::consumer::body;
+use crate::consumer::completion::Completion;
 use crate::consumer::handler::Handler;
 use crate::consumer::outcome::Disposition;
-use crate::consumer::received::Received;
 use crate::consumer::report;
 use crate::idempotency::{PUT_BACK_MARGIN, Status, was_put_back};
 use crate::queue::{OutgoingMessage, copy_of, send_all};
@@ -19,6 +19,8 @@ enum Standing {
     Waits,
     /// It is done or was taken back: a copy neither helps nor harms it.
     Done,
+    /// It is done, its caller was never told, and a copy might outlive its record and run it again.
+    Untold,
     /// It is dead or in doubt, and a copy is younger than its message: it would look put back.
     Ended,
     /// Its record did not answer.
@@ -39,22 +41,17 @@ enum Fate {
 }
 
 impl<H: Handler> Closing<'_, H> {
-    /// Messages that want to come back and whose receives or days run low are sent again as fresh copies; a copy that is confirmed lets
-    /// its original go. FIFO queues have no renewal: a copy would lose its place.
+    /// Messages that want to come back and whose receives or days run low are sent again as fresh copies, and so are those with a lost lease
+    /// on their last receive; a copy that is confirmed lets its original go. FIFO queues have no renewal: a copy would lose its place.
     pub(super) async fn renew(&self, messages: &mut [Folded<'_>], invocation: &Invocation) {
         if self.core.is_fifo() {
             return;
         }
         // Visibility has to be set afterwards: renewals may use two thirds of what is left.
         let patience = self.core.patience(self.answer_by) * 2 / 3;
-        let wanted = messages.iter_mut().filter_map(|message| match message.disposition {
-            Disposition::ComeBack(after) if self.core.must_be_renewed(&self.received[message.message], after) => {
-                Some((message, after))
-            }
-            _ => None,
-        });
+        let wanted = messages.iter_mut().filter_map(|message| self.wanted_copy(message).map(|after| (message, after)));
         let asked = wanted.map(|(message, after)| async move {
-            let fate = self.fate(message, patience / 2).await;
+            let fate = self.fate(message, patience / 2, invocation).await;
             (message, after, fate)
         });
         let mut renewals = Vec::new();
@@ -84,6 +81,16 @@ impl<H: Handler> Closing<'_, H> {
         }
     }
 
+    /// After what time a copy of the message is due, if it needs one.
+    fn wanted_copy(&self, message: &Folded<'_>) -> Option<Duration> {
+        let received = &self.received[message.message];
+        match message.disposition {
+            Disposition::ComeBack(after) if self.core.must_be_renewed(received, after) => Some(after),
+            Disposition::Leave if self.core.is_last_receive(received) => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
+
     fn copy(&self, message: &Folded<'_>, after: Duration, fate: &Fate) -> Option<OutgoingMessage> {
         let received = &self.received[message.message];
         match fate {
@@ -96,7 +103,7 @@ impl<H: Handler> Closing<'_, H> {
         }
     }
 
-    async fn fate(&self, message: &Folded<'_>, patience: Duration) -> Fate {
+    async fn fate(&self, message: &Folded<'_>, patience: Duration, invocation: &Invocation) -> Fate {
         let standings = futures::future::join_all(message.jobs.iter().map(|job| async move {
             let asked = tokio::time::timeout(patience, self.standing(job)).await;
             asked.unwrap_or_else(|_| self.standing_without_record(job))
@@ -109,12 +116,18 @@ impl<H: Handler> Closing<'_, H> {
         match (is(Standing::Waits), is(Standing::Ended)) {
             (true, false) => Fate::Copy,
             // Once, and as late as possible: each copy of a part would add a message to the queue.
-            (true, true) if self.is_last_receive(&self.received[message.message]) => {
+            (true, true) if self.core.is_last_receive(&self.received[message.message]) => {
                 let waiting = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Waits);
                 Fate::Split(waiting.filter_map(|(job, _)| self.entries[job.entry].place).collect())
             }
             (_, true) => Fate::Report,
-            (false, false) => Fate::LetGo,
+            (false, false) => {
+                let untold = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untold);
+                for (job, _) in untold {
+                    report::untold(self.core, &self.received[message.message], job.job_id.as_ref(), invocation);
+                }
+                Fate::LetGo
+            }
         }
     }
 
@@ -128,7 +141,7 @@ impl<H: Handler> Closing<'_, H> {
             Disposition::ComeBack(_) | Disposition::Leave => {}
         }
         if Self::is_done_but_untold(job) {
-            return Standing::Waits;
+            return self.standing_of_done(job.completion.as_ref());
         }
         let is_fresh = job.at + PUT_BACK_MARGIN / 2 > self.core.clock.now();
         if is_fresh && !job.outcome.left_record_unread() {
@@ -139,7 +152,10 @@ impl<H: Handler> Closing<'_, H> {
         match self.core.ledger.get(job_id).await {
             Ok(None) => Standing::Waits,
             Ok(Some(record)) => match record.status {
-                Status::Succeeded | Status::Cancelled => Standing::Done,
+                Status::Succeeded => {
+                    self.standing_of_done(Completion::of_ended(&record).filter(|_| self.core.events.is_some()).as_ref())
+                }
+                Status::Cancelled => Standing::Done,
                 Status::Dead if was_put_back(&record, sent_at, self.core.settings.max_generations) => Standing::Waits,
                 Status::Dead | Status::InDoubt => Standing::Ended,
                 _ => Standing::Waits,
@@ -148,13 +164,20 @@ impl<H: Handler> Closing<'_, H> {
         }
     }
 
+    /// A done job whose caller may not be told yet waits for that. Its record keeps it from running again, so it is copied only while the
+    /// record surely outlives the copy.
+    fn standing_of_done(&self, to_tell: Option<&Completion>) -> Standing {
+        let copy_ends = self.core.clock.now() + self.core.settings.queue_retention;
+        match to_tell {
+            None => Standing::Done,
+            Some(completion) if completion.is_remembered_at(copy_ends) => Standing::Waits,
+            Some(_) => Standing::Untold,
+        }
+    }
+
     /// The table does not answer. Its outage must not send jobs to the DLQ that were never tried, so the last receive is renewed unasked;
     /// before that the message comes back and asks again.
     fn standing_without_record(&self, job: &Settled) -> Standing {
-        if self.is_last_receive(self.message_of(job)) { Standing::Waits } else { Standing::Unknown }
-    }
-
-    fn is_last_receive(&self, received: &Received) -> bool {
-        received.receive_count >= self.core.settings.max_receive_count
+        if self.core.is_last_receive(self.message_of(job)) { Standing::Waits } else { Standing::Unknown }
     }
 }

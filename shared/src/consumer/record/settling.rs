@@ -8,6 +8,7 @@ use super::super::handler::Handler;
 use super::super::outcome::Outcome;
 use super::{JobRun, Started};
 use crate::idempotency::{Certainty, EffectPolicy, Ending, ErrorClass, Event, Failing, LastError, Status, StoreError, Verdict};
+use crate::visibility::MAX_VISIBILITY;
 
 impl<H: Handler> JobRun<'_, H> {
     /// The heartbeat stops first and is awaited, so that nothing it sends can overwrite what the settlement sets.
@@ -132,6 +133,8 @@ impl<H: Handler> JobRun<'_, H> {
             FailureKind::NoTime => settings.backoff.delay(self.received.receive_count, fastrand::f64()),
             FailureKind::Permanent | FailureKind::Unfinished | FailureKind::LeaseLost => Duration::ZERO,
         };
+        // Whatever a provider asks for: no message can be invisible for longer, and no job waits for years.
+        let delay = delay.min(MAX_VISIBILITY);
         let due = self.core.clock.now() + delay;
         let ending = match failure.kind {
             FailureKind::Permanent => Ending::Die,

@@ -115,13 +115,13 @@ fn wait(record: &JobRecord, error: Option<LastError>, at: EpochMillis, attempts:
     Transition::write(next, Verdict::Done(Status::RetryScheduled))
 }
 
-/// A long job has done a part. That is no failure, so it leaves no reason.
+/// A long job has done a part. That is no failure, so it leaves no reason; and attempts are counted from one part to the next.
 fn go_on(record: &JobRecord, at: EpochMillis, max_parts: u32, now: EpochMillis) -> Transition {
     let counted = JobRecord { parts: record.parts.saturating_add(1), ..record.clone() };
     if counted.parts >= max_parts {
         return give_up(&counted, LastError::parts_used_up(), now);
     }
-    wait(&counted, None, at, record.attempts.saturating_sub(1))
+    wait(&counted, None, at, 0)
 }
 
 /// A retried settlement whose first write won without its answer.
