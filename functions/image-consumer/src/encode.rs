@@ -46,8 +46,8 @@ pub(crate) fn working_bytes(format: ImageFormat, (width, height): (u32, u32), la
     let flattened = if layout == Layout::Rgba { pixels * 3 } else { 0 };
     match format {
         ImageFormat::Jpeg => flattened + jpeg::encoder_bytes(width),
-        // Planes, macroblocks and tokens; with alpha its plane is compressed without loss, by way of four bytes a pixel.
-        ImageFormat::Webp => 2 * 1024 * 1024 + pixels * if layout == Layout::Rgba { 20 } else { 10 },
+        // Planes, macroblocks and tokens, as noise takes them; with alpha its plane is compressed without loss, by way of four bytes a pixel.
+        ImageFormat::Webp => 4 * 1024 * 1024 + pixels * if layout == Layout::Rgba { 34 } else { 18 },
         ImageFormat::Png => 1024 * 1024 + u64::from(width) * 16,
     }
 }
@@ -56,8 +56,8 @@ pub(crate) fn working_bytes(format: ImageFormat, (width, height): (u32, u32), la
 pub(crate) fn file_bytes(format: ImageFormat, (width, height): (u32, u32), layout: Layout) -> u64 {
     let pixels = u64::from(width) * u64::from(height);
     let per_pixel = match format {
-        ImageFormat::Jpeg | ImageFormat::Webp => 2,
-        ImageFormat::Png => layout.bytes() as u64,
+        ImageFormat::Jpeg => 3,
+        ImageFormat::Webp | ImageFormat::Png => layout.bytes() as u64,
     };
     4096 + pixels * per_pixel + u64::from(height)
 }
