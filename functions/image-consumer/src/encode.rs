@@ -47,8 +47,8 @@ pub(crate) fn working_bytes(format: ImageFormat, (width, height): (u32, u32), la
     match format {
         // Block by block: tables and one block.
         ImageFormat::Jpeg => flattened + 64 * 1024,
-        // Planes, macroblocks and tokens; with alpha its plane is compressed without loss, by way of four bytes a pixel.
-        ImageFormat::Webp => 2 * 1024 * 1024 + pixels * if layout == Layout::Rgba { 20 } else { 10 },
+        // Planes, macroblocks and tokens, as noise takes them; with alpha its plane is compressed without loss, by way of four bytes a pixel.
+        ImageFormat::Webp => 4 * 1024 * 1024 + pixels * if layout == Layout::Rgba { 34 } else { 18 },
         ImageFormat::Png => 1024 * 1024 + u64::from(width) * 16,
     }
 }
@@ -58,8 +58,7 @@ pub(crate) fn file_bytes(format: ImageFormat, (width, height): (u32, u32), layou
     let pixels = u64::from(width) * u64::from(height);
     let per_pixel = match format {
         ImageFormat::Jpeg => 4,
-        ImageFormat::Webp => 2,
-        ImageFormat::Png => layout.bytes() as u64,
+        ImageFormat::Webp | ImageFormat::Png => layout.bytes() as u64,
     };
     4096 + pixels * per_pixel + u64::from(height)
 }
