@@ -134,6 +134,44 @@ fn every_promise_is_kept_the_results_are_written_and_nothing_stays() {
     assert_nothing_listens(said.lines().find_map(engine_in).unwrap());
 }
 
+/// What the demo promises of the consumers: scene, jobs that end well, and a figure that was measured.
+const SCENES: [(&str, usize, &str); 7] = [
+    ("pictures asked for", 1, "pictures"),
+    ("pictures by upload", 1, "pictures"),
+    ("charges", 3, "payments of invoice-lost"),
+    ("report", 13, "jobs"),
+    ("webhooks", 2, "deliveries"),
+    ("bounce", 2, "mailsAfterTheBounce"),
+    ("provider down for long", 6, "renewals"),
+];
+
+#[test]
+fn every_consumer_keeps_its_promises_and_its_figures_are_written() {
+    let path = json_path("consumers");
+    let output = run(&["--only", "consumers", "--json", path.to_str().unwrap()]);
+    let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(text(&output.stdout).contains("passed: 28 jobs of all consumers, 0 messages in dead-letter queues"), "{said}");
+
+    let results: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!((&results["ok"], &results["jobs"]), (&Value::from(true), &Value::Array(Vec::new())));
+    let scenes = results["consumers"].as_array().unwrap();
+    assert_eq!(scenes.len(), SCENES.len());
+    for (scene, (name, jobs, figure)) in scenes.iter().zip(SCENES) {
+        assert_eq!((scene["name"].as_str(), scene["jobs"].as_array().map(Vec::len)), (Some(name), Some(jobs)), "{scene}");
+        assert!(scene["jobs"].as_array().unwrap().iter().all(|job| job["status"] == "succeeded"), "{scene}");
+        assert!(
+            !scene["figures"][figure].is_null() && scene["checks"].as_array().is_some_and(|checks| !checks.is_empty()),
+            "{scene}"
+        );
+    }
+    let pictures = scenes[0]["figures"]["pictures"].as_array().unwrap();
+    assert_eq!(pictures.len(), 6, "three sizes in two formats");
+    assert!(pictures.iter().all(|picture| picture["seen"]["position"] == "upright" && picture["seen"]["exifTags"] == 0));
+    assert_nothing_listens(said.lines().find_map(engine_in).unwrap());
+}
+
 #[test]
 fn interrupted_it_stops_what_it_started_and_leaves_no_half_results() {
     let path = json_path("interrupted");

@@ -97,9 +97,10 @@ async fn play_and_tell(screen: &Screen, arguments: &Arguments, mut file: Option<
             return Ok(code);
         }
     };
-    let (mut report, aws) = match played {
-        Ok((report, aws)) => (report, Some(aws)),
-        Err(failure) => (Report::of_failure(chain(failure.as_ref()), began.elapsed()), None),
+    // The provider lives as long as the environment does.
+    let (mut report, aws, _provider) = match played {
+        Ok(Played { report, aws, provider }) => (report, Some(aws), provider),
+        Err(failure) => (Report::of_failure(chain(failure.as_ref()), began.elapsed()), None, None),
     };
     report.elapsed_seconds = rounded(began.elapsed());
     report.judge();
@@ -129,7 +130,14 @@ async fn play_and_tell(screen: &Screen, arguments: &Arguments, mut file: Option<
     Ok(code)
 }
 
-async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAws), Failure> {
+/// What is left when everything was played.
+struct Played {
+    report: Report,
+    aws: LocalAws,
+    provider: Option<Provider>,
+}
+
+async fn play(screen: &Screen, arguments: &Arguments) -> Result<Played, Failure> {
     screen.note("Ikkai: jobs go in once, are worked on once, and what fails is kept, explained and can be put back.");
     screen.note("A complete AWS starts on this machine; nothing leaves it. The first run builds for some minutes.");
     screen.note("");
@@ -160,7 +168,8 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<(Report, LocalAw
         }
     }
     aws.proxy().clear_rules();
-    Ok((report, aws))
+    let provider = stage.provider;
+    Ok(Played { report, aws, provider })
 }
 
 /// What the scenes play in.

@@ -86,6 +86,8 @@ pub(super) async fn uploaded(stage: &Stage<'_>) -> SceneOutcome {
             let seen = works("Pillow reads them", look(&stage.python, &photograph, &pictures).await)?;
             notes.findings.equal("of them upright", seen.iter().filter(|seen| seen.position == "upright").count(), OF_AN_UPLOAD);
 
+            notes.figure("pictures", keys.len());
+
             // What the outputs could trigger would be on the queue by now.
             scene.drained("ImageQueueName").await?;
             let jobs = records(scene, "image.resize").await?;
