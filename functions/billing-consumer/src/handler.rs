@@ -10,7 +10,8 @@ use ikkai::{
 use serde_json::json;
 
 use crate::{
-    gateway::{ChargeRequest, GatewayError, Payment, PaymentGateway, PaymentState},
+    chosen_method::ChosenMethod,
+    gateway::{ChargeRequest, GatewayError, Payment, PaymentGateway, PaymentMethodId, PaymentState},
     key_window::{KeyWindow, Phase, ProviderKey},
     order::ChargeOrder,
     settings::BillingSettings,
@@ -67,47 +68,67 @@ impl Run<'_> {
                 return Ok(payment);
             }
         }
-        let key = match phase {
-            Phase::Remembered => ProviderKey::first(&self.order.job_id),
-            Phase::Forgotten(round) => ProviderKey::later(&self.order.job_id, round),
+        let window = match phase {
+            Phase::Remembered => 0,
+            Phase::Forgotten(window) => window,
             Phase::Settling(time) => return Err(still_settling(time)),
         };
-        match self.charge(key).await? {
+        match self.charge(window).await? {
             Ok(payment) => Ok(payment),
             Err(error) if self.wants_a_look(&error) => match self.look_up().await {
                 Ok(Some(payment)) => Ok(payment),
+                Ok(None) => Err(self.failure(error)),
                 Err(mismatch @ GatewayError::Mismatch { .. }) => Err(self.failure(mismatch)),
-                // Not found, or not answered: the first error is what is known.
-                Ok(None) | Err(_) => Err(self.failure(error)),
+                // Where an earlier run may have charged, the list alone can tell: it is asked again.
+                Err(unanswered) if self.is_again() => Err(self.failure(unanswered)),
+                Err(_) => Err(self.failure(error)),
             },
             Err(error) => Err(self.failure(error)),
         }
     }
 
-    async fn charge(&self, key: ProviderKey) -> Result<Result<Payment, GatewayError>, Failure> {
-        let gateway = &self.handler.gateway;
-        self.demand_time()?;
-        let method = match gateway.payment_method(&self.order.customer_id).await {
+    async fn charge(&self, window: u64) -> Result<Result<Payment, GatewayError>, Failure> {
+        let method = match self.method(window).await? {
             Ok(method) => method,
             Err(error) => return Ok(Err(error)),
         };
         // A request that is cut off by the deadline may charge, and its answer would be lost on purpose.
         self.demand_time()?;
-        Ok(gateway.charge(&ChargeRequest { order: self.order, method: &method, key: &key }).await)
+        let key = ProviderKey::of_window(&self.order.job_id, window);
+        Ok(self.handler.gateway.charge(&ChargeRequest { order: self.order, method: &method, key: &key }).await)
+    }
+
+    /// What the customer pays with: the same in every request of a window that may have arrived.
+    async fn method(&self, window: u64) -> Result<Result<PaymentMethodId, GatewayError>, Failure> {
+        let noted = ChosenMethod::noted(self.context);
+        if self.is_again()
+            && let Some(method) = noted.as_ref().and_then(|noted| noted.of_window(window))
+        {
+            return Ok(Ok(method));
+        }
+        self.demand_time()?;
+        let method = match self.handler.gateway.payment_method(&self.order.customer_id).await {
+            Ok(method) => method,
+            Err(error) => return Ok(Err(error)),
+        };
+        let chosen = ChosenMethod::new(&method, window);
+        if noted.as_ref() != Some(&chosen) {
+            self.context.save_progress(chosen.note()).await.map_err(|failure| self.of_this_run_alone(failure))?;
+        }
+        Ok(Ok(method))
     }
 
     async fn look_up(&self) -> Result<Option<Payment>, GatewayError> {
-        self.handler.gateway.find(self.order).await
+        self.handler.gateway.find(self.order, &|| self.has_time()).await
     }
 
     /// Whether the provider's list of payments can tell more than its answer did.
     fn wants_a_look(&self, error: &GatewayError) -> bool {
-        let says_little = match error {
+        match error {
             GatewayError::KeyUnusable { .. } => true,
-            GatewayError::Unchargeable { .. } => self.is_again(),
+            GatewayError::Unchargeable { .. } | GatewayError::Refused { repeated: false, .. } => self.is_again(),
             _ => false,
-        };
-        says_little && self.demand_time().is_ok()
+        }
     }
 
     /// An earlier run may have charged. What this one did not do says nothing about it.
@@ -115,11 +136,13 @@ impl Run<'_> {
         self.context.first_effect_at().is_some()
     }
 
+    /// Whether an answer of the provider can be waited for.
+    fn has_time(&self) -> bool {
+        self.context.remaining() >= self.handler.provider_timeout
+    }
+
     fn demand_time(&self) -> Result<(), Failure> {
-        if self.context.remaining() < self.handler.provider_timeout {
-            return Err(self.of_this_run_alone(Failure::no_time()));
-        }
-        Ok(())
+        if self.has_time() { Ok(()) } else { Err(self.of_this_run_alone(Failure::no_time())) }
     }
 
     /// This run surely charged nothing.
@@ -143,9 +166,17 @@ impl Run<'_> {
                 self.log_error(&code, &message, "payment provider not ready");
                 self.of_this_run_alone(Failure::defer(code, message, Some(NOT_READY_DELAY))).opening_circuit()
             }
-            GatewayError::Unchargeable { .. } => self.of_this_run_alone(Failure::permanent(code, message)),
-            // Refused under a key that the provider remembers: no request under this key was ever carried out.
-            GatewayError::Refused { .. } => Failure::permanent(code, message).surely_not_done(),
+            GatewayError::Forbidden => {
+                self.log_error(&code, &message, "payment provider refuses one charge");
+                self.of_this_run_alone(Failure::defer(code, message, Some(NOT_READY_DELAY))).of_one_target()
+            }
+            // The attempt counts: a list that never fits must end, and ends in doubt.
+            GatewayError::Unlisted { .. } => self.of_this_run_alone(Failure::retry(code, message)).of_one_target(),
+            // The answer to the first request under this key: none was ever carried out, and charges under older keys were looked for.
+            GatewayError::Refused { repeated: true, .. } => Failure::permanent(code, message).surely_not_done(),
+            GatewayError::Unchargeable { .. } | GatewayError::Refused { .. } => {
+                self.of_this_run_alone(Failure::permanent(code, message))
+            }
             GatewayError::Unknown { .. } | GatewayError::KeyUnusable { .. } => Failure::ambiguous(code, message),
             GatewayError::Mismatch { .. } => {
                 self.log_error(&code, &message, "charge is not the one that was asked for");
@@ -181,5 +212,5 @@ impl Run<'_> {
 fn still_settling(time: Duration) -> Failure {
     let message =
         "an earlier request may still be carried out by the provider; the charge is looked up again before it is repeated";
-    Failure::defer("earlier_charge_settling", message, Some(time)).possibly_done()
+    Failure::defer("earlier_charge_settling", message, Some(time)).possibly_done().of_one_target()
 }

@@ -78,16 +78,13 @@ fn millis(count: u128) -> Duration {
 }
 
 impl ProviderKey {
-    /// The key of the first window: the job id itself.
+    /// The key of a window, counted from zero: in the first one it is the job id itself.
     #[must_use]
-    pub fn first(job_id: &JobId) -> Self {
-        Self(job_id.as_str().to_owned())
-    }
-
-    /// The key of a later window.
-    #[must_use]
-    pub fn later(job_id: &JobId, round: u64) -> Self {
-        Self(format!("{}:r{round}", job_id.as_str()))
+    pub fn of_window(job_id: &JobId, window: u64) -> Self {
+        match window {
+            0 => Self(job_id.as_str().to_owned()),
+            later => Self(format!("{}:r{later}", job_id.as_str())),
+        }
     }
 
     /// The key as it is sent.
@@ -133,7 +130,7 @@ mod tests {
     fn keys_of_different_windows_differ_and_fit_the_providers_limit() {
         let (job_type, key) = (JobType::parse("billing.charge").unwrap(), IdempotencyKey::parse("k").unwrap());
         let job_id = JobId::derive("caller", &job_type, &key);
-        let keys = [ProviderKey::first(&job_id), ProviderKey::later(&job_id, 1), ProviderKey::later(&job_id, u64::MAX)];
+        let keys = [0, 1, u64::MAX].map(|window| ProviderKey::of_window(&job_id, window));
         assert_eq!(keys[0].as_str(), job_id.as_str());
         assert_eq!(keys[1].as_str(), format!("{}:r1", job_id.as_str()));
         // <https://docs.stripe.com/api/idempotent_requests>

@@ -4,6 +4,7 @@
 //! answer of the provider means is in `docs/billing.md`.
 
 mod api_key;
+mod chosen_method;
 mod gateway;
 mod handler;
 mod key_window;

@@ -16,7 +16,7 @@ pub struct BillingSettings {
     pub secret_id: String,
     /// `IKKAI_PAYMENT_KEY_WINDOW_SECONDS`: how long the provider surely remembers an idempotency key, 23 h unless set.
     pub key_window: KeyWindow,
-    /// `IKKAI_PROVIDER_TIMEOUT_MS`: how long one call to the provider may take, 10 s unless set.
+    /// `IKKAI_PROVIDER_TIMEOUT_MS`: how long the answer to one question to the provider may take, 10 s unless set.
     pub provider_timeout: Duration,
 }
 
@@ -58,7 +58,7 @@ fn read_api_url(reader: &mut Reader) -> ApiUrl {
 /// What a charge needs besides the provider's answers: the job's claim, and the API key once.
 const TIME_BEFORE_CHARGING: Duration = Duration::from_millis(500);
 
-/// A charge is two calls: the customer's payment method, then the payment. If both did not fit into the time that a handler has, a slow
+/// A charge is two questions: the customer's payment method, for which two requests share one time, then the payment. If both did not fit into the time that a handler has, a slow
 /// provider would make the job come back for ever. The kit keeps at most a quarter of an invocation for settling.
 fn read_provider_timeout(reader: &mut Reader) -> Duration {
     const NAME: &str = "IKKAI_PROVIDER_TIMEOUT_MS";

@@ -3,10 +3,14 @@
 mod provider;
 mod scene;
 
-use ikkai::{consumer::ConsumerSettings, idempotency::Status, testing};
+use ikkai::{
+    consumer::ConsumerSettings,
+    idempotency::{ErrorClass, Status},
+    testing,
+};
 use provider::Fault;
 use scene::{HOUR, Scene, job};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// One job at a time, and a circuit that would open after ten failures in a row.
 fn one_by_one() -> ConsumerSettings {
@@ -39,11 +43,40 @@ async fn a_key_that_stays_refused_opens_the_circuit_and_uses_no_attempt() {
     assert!(scene.provider.charge_requests().is_empty());
 }
 
+/// What Stripe answers to a restricted key that lacks a permission.
+fn not_permitted() -> Value {
+    let message = "The provided key 'rk_test_*******' does not have the required permissions for this endpoint on account 'acct_1'. \
+                   Having the 'rak_payment_intent_write' permission would allow this request to continue.";
+    json!({"error": {"type": "invalid_request_error", "message": message}})
+}
+
+#[tokio::test]
+async fn a_403_that_does_not_name_the_key_makes_its_own_job_wait_alone() {
+    let scene = Scene::with(ConsumerSettings { circuit_failures: 1, ..one_by_one() }, Some("sk_test_good")).await;
+    let message = job("inv-1", "cus_good");
+    let forbidden = json!({"error": {"type": "invalid_request_error", "message": "This customer is not yours."}});
+    scene.provider.fail_next_reading(Fault::Answer(403, vec![], forbidden));
+    scene.deliver(&message).await;
+    let record = scene.record(&message);
+    assert_eq!((record.status, record.attempts, record.first_effect_at), (Status::RetryScheduled, 0, None));
+    assert_eq!(record.last_error.unwrap().code, "charge_forbidden");
+    assert!(scene.deliver(&job("inv-2", "cus_good")).await.failed.is_empty(), "the others go on");
+}
+
+#[tokio::test]
+async fn a_403_that_the_provider_did_not_write_leaves_open_what_happened() {
+    let scene = Scene::with(one_by_one(), Some("sk_test_good")).await;
+    let message = job("inv-1", "cus_good");
+    scene.provider.fail_next(Fault::Answer(403, vec![], json!("<html>")));
+    scene.deliver(&message).await;
+    assert_eq!(scene.record(&message).last_error.unwrap().class, ErrorClass::Ambiguous);
+}
+
 #[tokio::test]
 async fn a_key_without_the_permission_opens_the_circuit_too() {
     let scene = Scene::with(one_by_one(), Some("sk_test_good")).await;
     let message = job("inv-1", "cus_good");
-    scene.provider.fail_next(Fault::Answer(403, vec![], json!({"error": {"type": "invalid_request_error"}})));
+    scene.provider.fail_next(Fault::Answer(403, vec![], not_permitted()));
     scene.deliver(&message).await;
     let record = scene.record(&message);
     assert_eq!((record.status, record.attempts), (Status::RetryScheduled, 0));
@@ -82,5 +115,5 @@ async fn a_refused_key_after_an_answer_was_lost_does_not_make_the_charge_forgott
     scene.deliver(&message.clone().received(2)).await;
     let record = scene.record(&message);
     assert_eq!((record.status, record.first_effect_at.is_some()), (Status::RetryScheduled, true));
-    assert_eq!(record.last_error.unwrap().class, ikkai::idempotency::ErrorClass::Ambiguous, "so that nobody can cancel it");
+    assert_eq!(record.last_error.unwrap().class, ErrorClass::Ambiguous, "so that nobody can cancel it");
 }

@@ -43,6 +43,26 @@ async fn a_decline_without_details_is_a_decline() {
     assert_eq!(scene.result(&message), json!({"status": "declined", "code": "card_declined", "paymentId": null}));
 }
 
+#[tokio::test]
+async fn a_decline_whose_payment_says_otherwise_is_not_believed() {
+    for (status, amount, ending) in [
+        ("succeeded", 1999, (Status::RetryScheduled, Some("payment_contradictory".to_owned()))),
+        ("processing", 1999, (Status::RetryScheduled, Some("payment_contradictory".to_owned()))),
+        ("requires_capture", 1999, (Status::RetryScheduled, Some("payment_contradictory".to_owned()))),
+        ("requires_payment_method", 1, (Status::InDoubt, Some("payment_mismatch".to_owned()))),
+        ("requires_payment_method", 1999, (Status::Succeeded, None)),
+    ] {
+        let scene = Scene::new().await;
+        let message = job("inv-1", "cus_good");
+        let mut intent = payment_of(&message);
+        (intent["status"], intent["amount"]) = (json!(status), json!(amount));
+        let error = json!({"error": {"type": "card_error", "code": "card_declined", "payment_intent": intent}});
+        scene.provider.fail_next(Fault::Answer(402, vec![], error));
+        scene.deliver(&message).await;
+        assert_eq!(scene.ending(&message), ending, "{status} {amount}");
+    }
+}
+
 /// A transient answer, then the provider works.
 async fn then_works(fault: Fault) -> (Scene, MessageBuilder) {
     let scene = Scene::new().await;
@@ -80,9 +100,19 @@ async fn a_provider_that_is_busy_says_when_to_come_back_and_uses_no_attempt() {
 }
 
 #[tokio::test]
+async fn a_provider_that_wants_us_to_wait_for_years_is_believed_for_an_hour() {
+    for seconds in ["4294967295", "18446744073709551615"] {
+        let (scene, message) = then_works(Fault::Answer(429, vec![("retry-after", seconds)], json!({}))).await;
+        assert_eq!(scene.bench.queue.last_visibility(&message.receipt_handle()), Some(HOUR), "{seconds}");
+        comes_good(&scene, &message).await;
+    }
+}
+
+#[tokio::test]
 async fn server_errors_are_tried_again_and_leave_open_what_happened() {
-    for status in [500, 502, 503, 504] {
-        let (scene, message) = then_works(Fault::Answer(status, vec![], json!("<html>"))).await;
+    let error = json!({"error": {"type": "api_error"}});
+    for status in [408, 424, 425, 500, 502, 503, 504] {
+        let (scene, message) = then_works(Fault::Answer(status, vec![], error.clone())).await;
         assert_eq!(scene.record(&message).last_error.unwrap().class, ErrorClass::Ambiguous, "{status}");
         comes_good(&scene, &message).await;
     }

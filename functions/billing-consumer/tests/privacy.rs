@@ -28,8 +28,8 @@ async fn run(fault: Option<Fault>, reading: Option<Fault>, data: Value) -> Strin
     let logs = logs();
     let report = scene.deliver(&message).await;
     let record = scene.record(&message);
-    // The result is the caller's to read; the payload and the data are what was asked for.
-    let record = JobRecord { data: None, payload: None, result: None, ..record };
+    // The result is the caller's to read; the payload and the data are what was asked for; the progress names the card, for the next run alone.
+    let record = JobRecord { data: None, payload: None, result: None, progress: None, ..record };
     assert!(!logs.lines().is_empty());
     format!("{record:?}\n{report:?}\n{}", logs.lines().join("\n"))
 }

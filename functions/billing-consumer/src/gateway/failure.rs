@@ -33,6 +33,15 @@ pub enum GatewayError {
         /// Stable name of the cause.
         code: &'static str,
     },
+    /// The provider does not let us have this customer or this charge, and does not say that the key is the reason. This call charged nothing.
+    #[error("the payment provider forbids this charge, others may go on: look up the request in the provider's log")]
+    Forbidden,
+    /// The provider answers, but this customer's payments cannot be read to their end. Reading charges nothing.
+    #[error("the customer's payments could not be read to their end, so it is not known if the charge was made ({code})")]
+    Unlisted {
+        /// Stable name of the cause.
+        code: &'static str,
+    },
     /// There is nothing to charge; the provider was not asked to. This call charged nothing.
     #[error("{mend}")]
     Unchargeable {
@@ -41,7 +50,8 @@ pub enum GatewayError {
         /// What is wrong and what to do.
         mend: &'static str,
     },
-    /// The provider will not carry out this charge, and has never carried out one under its key.
+    /// The provider will not carry out this charge. Only if it repeats itself has it never carried out one under the key: a new refusal may
+    /// come before the provider looks at the key.
     #[error("the payment provider refused the charge ({reason}){}", if *.repeated { REPEATED } else { "" })]
     Refused {
         /// The provider's name for the reason.
@@ -84,8 +94,10 @@ impl GatewayError {
             | Self::Unavailable { code }
             | Self::NotReady { code }
             | Self::Unchargeable { code, .. }
+            | Self::Unlisted { code }
             | Self::Unknown { code }
             | Self::KeyUnusable { code } => (*code).to_owned(),
+            Self::Forbidden => "charge_forbidden".to_owned(),
             Self::Busy { .. } => "provider_throttled".to_owned(),
             Self::Refused { .. } => "charge_refused".to_owned(),
             Self::Mismatch { .. } => "payment_mismatch".to_owned(),

@@ -14,7 +14,8 @@ use crate::{key_window::ProviderKey, order::ChargeOrder};
 
 /// A provider that charges its customers' stored payment methods and takes idempotency keys.
 ///
-/// Each call waits for an answer up to the provider's timeout and repeats nothing by itself: repeating is the caller's decision.
+/// Each function waits for its answers up to the provider's timeout, [`find`](Self::find) for each page, and repeats nothing by itself: repeating is
+/// the caller's decision.
 #[async_trait]
 pub trait PaymentGateway: Send + Sync {
     /// What the customer pays with.
@@ -30,11 +31,11 @@ pub trait PaymentGateway: Send + Sync {
     async fn charge(&self, request: &ChargeRequest<'_>) -> Result<Payment, GatewayError>;
 
     /// The payment of an order, if there is one that was answered by the customer's bank or waits for it. Reads what is written, not a
-    /// search index that lags behind.
+    /// search index that lags behind. `has_time` is asked before each call: whether its answer can be waited for.
     ///
     /// # Errors
     /// It is not known whether there is one.
-    async fn find(&self, order: &ChargeOrder) -> Result<Option<Payment>, GatewayError>;
+    async fn find(&self, order: &ChargeOrder, has_time: &(dyn Fn() -> bool + Sync)) -> Result<Option<Payment>, GatewayError>;
 }
 
 /// One request to charge.

@@ -9,6 +9,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -51,6 +52,8 @@ pub(crate) enum Fault {
     Claim(Value),
     /// The connection stays open without a word.
     Silence,
+    /// Carried out and answered, this much later.
+    Late(Duration),
 }
 
 /// The provider. It ends with the value.
@@ -65,6 +68,7 @@ struct State {
     faults: VecDeque<Fault>,
     /// Answers to everything but requests to charge.
     reading_faults: VecDeque<Fault>,
+    before_each: Box<dyn FnMut(&Seen) + Send>,
     seen: Vec<Seen>,
     accepted_key: String,
 }
@@ -73,6 +77,7 @@ enum Reply {
     Answer { status: u16, fields: Vec<(String, String)>, body: Bytes },
     Break,
     Silence,
+    Late(Duration, Box<Reply>),
 }
 
 impl Provider {
@@ -83,6 +88,7 @@ impl Provider {
             payments: Payments::default(),
             faults: VecDeque::new(),
             reading_faults: VecDeque::new(),
+            before_each: Box::new(|_| ()),
             seen: Vec::new(),
             accepted_key: "sk_test_good".to_owned(),
         }));
@@ -114,6 +120,11 @@ impl Provider {
     /// What the next other request meets.
     pub(crate) fn fail_next_reading(&self, fault: Fault) {
         self.lock().reading_faults.push_back(fault);
+    }
+
+    /// What happens before a request with an accepted API key is answered.
+    pub(crate) fn before_each(&self, work: impl FnMut(&Seen) + Send + 'static) {
+        self.lock().before_each = Box::new(work);
     }
 
     /// The only API key that is accepted from now on.
@@ -169,14 +180,18 @@ async fn serve(request: Request<Incoming>, state: &Mutex<State>) -> Result<Respo
         authorization: field("authorization").unwrap_or_default(),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
-    let reply = state.lock().unwrap().reply(seen);
+    let mut reply = state.lock().unwrap().reply(seen);
+    if let Reply::Late(delay, late) = reply {
+        tokio::time::sleep(delay).await;
+        reply = *late;
+    }
     match reply {
         Reply::Answer { status, fields, body } => {
             let fields =
                 fields.into_iter().fold(Response::builder().status(status), |answer, (name, value)| answer.header(name, value));
             Ok(fields.body(Full::new(body)).unwrap())
         }
-        Reply::Break => Err(std::io::Error::other("broken on purpose")),
+        Reply::Break | Reply::Late(..) => Err(std::io::Error::other("broken on purpose")),
         Reply::Silence => std::future::pending::<Result<_, Infallible>>().await.map_err(std::io::Error::other),
     }
 }
@@ -190,6 +205,7 @@ impl State {
                 &json!({"error": {"type": "invalid_request_error", "message": "Invalid API Key provided: sk_test_***"}}),
             );
         }
+        (self.before_each)(&seen);
         if seen.is_charge() {
             let fault = self.faults.pop_front();
             return self.charge(&seen, fault);
@@ -197,12 +213,15 @@ impl State {
         match self.reading_faults.pop_front() {
             Some(Fault::Answer(status, fields, body)) => with_fields(status, &fields, &body),
             Some(Fault::Silence) => Reply::Silence,
+            Some(Fault::Late(delay)) => Reply::Late(delay, Box::new(self.read(&seen))),
             Some(_) => Reply::Break,
-            None => {
-                let (status, body) = self.payments.read(&seen.target);
-                answer(status, &body)
-            }
+            None => self.read(&seen),
         }
+    }
+
+    fn read(&self, seen: &Seen) -> Reply {
+        let (status, body) = self.payments.read(&seen.target);
+        answer(status, &body)
     }
 
     fn charge(&mut self, seen: &Seen, fault: Option<Fault>) -> Reply {
@@ -210,6 +229,7 @@ impl State {
             None => self.executed(seen),
             Some(Fault::DropRequest) => Reply::Break,
             Some(Fault::Silence) => Reply::Silence,
+            Some(Fault::Late(delay)) => Reply::Late(delay, Box::new(self.executed(seen))),
             Some(Fault::Answer(status, fields, body)) => with_fields(status, &fields, &body),
             Some(Fault::Claim(body)) => answer(200, &body),
             Some(Fault::LoseAnswer) => {

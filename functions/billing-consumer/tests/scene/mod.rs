@@ -16,7 +16,7 @@ use ikkai::{
     consumer::ConsumerSettings,
     idempotency::{JobRecord, Status},
     job::JobType,
-    testing::{self, BatchRun, Bench, MessageBuilder},
+    testing::{self, BatchRun, Bench, MessageBuilder, StoreCall, StoreFault},
 };
 use serde_json::{Value, json};
 
@@ -26,10 +26,10 @@ use crate::provider::{Card, Provider};
 pub(crate) const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a call may take where the provider keeps silent on purpose.
-const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a settlement is written while the table does not answer.
-pub(crate) const SETTLING_WRITES: usize = 4;
+const SETTLING_WRITES: usize = 4;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -87,6 +87,17 @@ impl Scene {
 
     pub(crate) fn record(&self, message: &MessageBuilder) -> JobRecord {
         self.bench.record_of(message).expect("a record")
+    }
+
+    /// The worker dies after the next charge: every write that would say what became of it fails.
+    pub(crate) fn die_after_charging(&self) {
+        let (store, mut writes) = (self.bench.store.clone(), SETTLING_WRITES);
+        self.provider.before_each(move |seen| {
+            while seen.is_charge() && writes > 0 {
+                store.fail_next(StoreCall::Replace, StoreFault::Unreachable);
+                writes -= 1;
+            }
+        });
     }
 
     /// The job's status and the code of its last error.

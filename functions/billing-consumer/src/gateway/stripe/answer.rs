@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{super::GatewayError, payment_intent::PaymentIntent};
 
@@ -49,7 +50,8 @@ impl Answer {
     pub(super) fn of_reading(self) -> Result<Self, GatewayError> {
         match self.status {
             200..=299 | 404 => Ok(self),
-            401 | 403 => Err(self.not_ready()),
+            401 => Err(KEY_REFUSED),
+            403 => Err(self.forbidden()),
             429 => Err(GatewayError::Busy { retry_after: self.retry_after }),
             _ => Err(GatewayError::Unavailable { code: "provider_error" }),
         }
@@ -60,20 +62,24 @@ impl Answer {
     /// Which statuses mean what: <https://docs.stripe.com/api/errors> and <https://docs.stripe.com/error-low-level>.
     pub(super) fn refusal(&self) -> Result<ApiError, GatewayError> {
         match self.status {
-            401 | 403 => return Err(self.not_ready()),
+            401 => return Err(KEY_REFUSED),
             // Too many requests, or another one holds a lock on the customer. Neither was carried out.
             429 => return Err(GatewayError::Busy { retry_after: self.retry_after }),
             // Another request under this key is being carried out: an earlier one of ours.
             409 => return Err(GatewayError::Unknown { code: "charge_in_progress" }),
-            // What became of the request is unknown, says the provider: <https://docs.stripe.com/error-low-level#server-errors>.
-            500.. if self.is_repeated => return Err(GatewayError::KeyUnusable { code: "provider_error_repeated" }),
-            500.. => return Err(GatewayError::Unknown { code: "provider_error" }),
+            // What became of the request is unknown, says the provider: <https://docs.stripe.com/error-low-level#server-errors>. Nor do a
+            // timeout (408), a failure behind the provider (424) and a wish to send it later (425) say that it was not carried out.
+            408 | 424 | 425 | 500.. if self.is_repeated => {
+                return Err(GatewayError::KeyUnusable { code: "provider_error_repeated" });
+            }
+            408 | 424 | 425 | 500.. => return Err(GatewayError::Unknown { code: "provider_error" }),
             _ => {}
         }
         // What is not written by the provider says nothing about what the provider did.
         let error = self.error().ok_or(GatewayError::Unknown { code: "provider_answer_unreadable" })?;
         match self.status {
             402 => Ok(error),
+            403 => Err(self.forbidden()),
             // Other parameters under a known key: something was asked for before.
             400 if error.kind == "idempotency_error" => Err(GatewayError::KeyUnusable { code: "idempotency_key_reused" }),
             400..=499 => Err(GatewayError::Refused { reason: error.reason(), repeated: self.is_repeated }),
@@ -81,10 +87,20 @@ impl Answer {
         }
     }
 
-    fn not_ready(&self) -> GatewayError {
-        GatewayError::NotReady { code: if self.status == 401 { "api_key_refused" } else { "api_key_not_permitted" } }
+    /// A 403 is the key's fault, and so every job's, where it says so: "The provided key … does not have the required permissions"
+    /// (<https://github.com/stripe/stripe-node/issues/2246>). That stands in the message alone, which is read for it and not kept.
+    fn forbidden(&self) -> GatewayError {
+        const OF_THE_KEY: [&str; 4] = ["provided key", "api key", "api_key", "required permissions"];
+        let body: Value = self.json().unwrap_or_default();
+        let names_the_key = ["code", "message"].iter().filter_map(|member| body["error"][member].as_str()).any(|text| {
+            let text = text.to_ascii_lowercase();
+            OF_THE_KEY.iter().any(|words| text.contains(words))
+        });
+        if names_the_key { GatewayError::NotReady { code: "api_key_not_permitted" } } else { GatewayError::Forbidden }
     }
 }
+
+const KEY_REFUSED: GatewayError = GatewayError::NotReady { code: "api_key_refused" };
 
 impl ApiError {
     /// The bank wants to hear from the customer: <https://docs.stripe.com/error-codes#authentication-required>.
@@ -126,9 +142,12 @@ mod tests {
             (301, E::Unknown { code: "provider_answer_unreadable" }),
             (400, E::Refused { reason: "parameter_invalid".to_owned(), repeated: false }),
             (401, E::NotReady { code: "api_key_refused" }),
-            (403, E::NotReady { code: "api_key_not_permitted" }),
+            (403, E::Forbidden),
             (404, E::Refused { reason: "parameter_invalid".to_owned(), repeated: false }),
+            (408, E::Unknown { code: "provider_error" }),
             (409, E::Unknown { code: "charge_in_progress" }),
+            (424, E::Unknown { code: "provider_error" }),
+            (425, E::Unknown { code: "provider_error" }),
             (429, E::Busy { retry_after: None }),
             (500, E::Unknown { code: "provider_error" }),
             (502, E::Unknown { code: "provider_error" }),
@@ -140,7 +159,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_something_in_between_is_no_refusal() {
-        for status in [302, 400, 402, 404, 413] {
+        for status in [302, 400, 402, 403, 404, 413] {
             for body in ["", "<html>Bad Request</html>", "{}", r#"{"error":"bad"}"#, "\u{1}"] {
                 assert_eq!(
                     refusal(status, body),
@@ -149,6 +168,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_403_is_the_keys_fault_where_it_says_so() {
+        let of_the_key = GatewayError::NotReady { code: "api_key_not_permitted" };
+        for (code, message, expected) in [
+            ("", "The provided key 'rk_test_***' does not have the required permissions for this endpoint", &of_the_key),
+            ("", "This is a restricted API key, but the required permissions are not available", &of_the_key),
+            ("secret_api_key_required", "", &of_the_key),
+            ("", "The customer cus_1 is not yours", &GatewayError::Forbidden),
+            ("account_invalid", "", &GatewayError::Forbidden),
+        ] {
+            let body =
+                serde_json::json!({"error": {"type": "invalid_request_error", "code": code, "message": message}}).to_string();
+            assert_eq!(refusal(403, &body), *expected, "{code} {message}");
+            assert_eq!(answer(403, &body).of_reading().unwrap_err(), *expected);
+        }
+        assert_eq!(answer(403, "<html>").of_reading().unwrap_err(), GatewayError::Forbidden);
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl<'a> Search<'a> {
     /// The URL of the next page.
     pub(super) fn page(&mut self, mut list: Url) -> Result<Url, GatewayError> {
         if self.pages == MAX_PAGES {
-            return Err(GatewayError::Unavailable { code: "lookup_too_long" });
+            return Err(GatewayError::Unlisted { code: "lookup_too_long" });
         }
         self.pages += 1;
         let mut query = list.query_pairs_mut();
@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
     pub(super) fn read(&mut self, answer: &Answer) -> Result<bool, GatewayError> {
         let page: Page = match answer.status {
             // A customer whom the provider does not know has no payments; but one that was deleted may have some, so this is no "none".
-            404 => return Err(GatewayError::Unavailable { code: "lookup_refused" }),
+            404 => return Err(GatewayError::Unlisted { code: "lookup_refused" }),
             _ => answer.json().ok_or(GatewayError::Unavailable { code: "provider_answer_unreadable" })?,
         };
         self.last = page.data.last().map(|intent| intent.id.clone());

@@ -13,6 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, Request, header};
 use ikkai::job::ReferenceId;
+use tokio::time::{Instant, timeout_at};
 use url::{Url, form_urlencoded};
 
 pub use self::api_url::{ApiUrl, ApiUrlError};
@@ -36,6 +37,7 @@ pub struct StripeGateway {
     url: ApiUrl,
     keys: ApiKeyRing,
     transport: Transport,
+    timeout: Duration,
 }
 
 /// A request without its API key.
@@ -47,30 +49,35 @@ struct Call {
 }
 
 impl StripeGateway {
-    /// A gateway to the API at this URL. `timeout` is how long one call may take, connection included.
+    /// A gateway to the API at this URL. `timeout` is how long the answer to one question may take, with everything that has to be asked for it.
     #[must_use]
     pub fn new(url: ApiUrl, keys: ApiKeyRing, timeout: Duration) -> Self {
         let transport = Transport::new(url.is_encrypted(), timeout);
-        Self { url, keys, transport }
+        Self { url, keys, transport, timeout }
     }
 
-    /// Sends a call. A key that is not accepted is fetched anew, once.
-    async fn send(&self, call: &Call) -> Result<Answer, CallError> {
-        let key = self.keys.current().await.map_err(|_| CallError::NoKey)?;
-        let answer = self.transport.send(call.with(&key)?).await?;
+    /// When an answer that is asked for now is waited for no longer.
+    fn answer_due(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    /// Sends a call. A key that is not accepted is fetched anew, once, within the same time.
+    async fn send(&self, call: &Call, due: Instant) -> Result<Answer, CallError> {
+        let key = timeout_at(due, self.keys.current()).await.ok().and_then(Result::ok).ok_or(CallError::NoKey)?;
+        let answer = self.transport.send(call.with(&key)?, due).await?;
         if answer.status != 401 {
             return Ok(answer);
         }
-        match self.keys.renewed(&key).await {
-            Some(newer) => Ok(self.transport.send(call.with(&newer)?).await?),
-            None => Ok(answer),
+        match timeout_at(due, self.keys.renewed(&key)).await {
+            Ok(Some(newer)) => Ok(self.transport.send(call.with(&newer)?, due).await?),
+            Ok(None) | Err(_) => Ok(answer),
         }
     }
 
     /// Reads something. Nothing is charged by it, whatever comes back.
-    async fn get(&self, url: Url) -> Result<Answer, GatewayError> {
+    async fn get(&self, url: Url, due: Instant) -> Result<Answer, GatewayError> {
         let call = Call { method: Method::GET, url, idempotency_key: None, form: String::new() };
-        let answer = self.send(&call).await.map_err(|error| match error {
+        let answer = self.send(&call, due).await.map_err(|error| match error {
             CallError::NoKey => GatewayError::NotReady { code: "api_key_missing" },
             CallError::Request => GatewayError::Unavailable { code: "request_not_built" },
             CallError::Transport(TransportError::NotSent(code)) => GatewayError::Unreachable { code },
@@ -83,7 +90,8 @@ impl StripeGateway {
 #[async_trait]
 impl PaymentGateway for StripeGateway {
     async fn payment_method(&self, customer_id: &ReferenceId) -> Result<PaymentMethodId, GatewayError> {
-        let answer = self.get(self.url.at(&["v1", "customers", customer_id.as_str()])).await?;
+        let due = self.answer_due();
+        let answer = self.get(self.url.at(&["v1", "customers", customer_id.as_str()]), due).await?;
         match customer::default_method(&answer)? {
             Some(method) => Ok(method),
             None => {
@@ -92,7 +100,7 @@ impl PaymentGateway for StripeGateway {
                     .append_pair("customer", customer_id.as_str())
                     .append_pair("type", "card")
                     .append_pair("limit", "2");
-                customer::only_method(&self.get(url).await?)
+                customer::only_method(&self.get(url, due).await?)
             }
         }
     }
@@ -106,16 +114,19 @@ impl PaymentGateway for StripeGateway {
             idempotency_key: Some(idempotency_key?),
             form: form(request, amount),
         };
-        let answer = self.send(&call).await?;
+        let answer = self.send(&call, self.answer_due()).await?;
         payment_intent::charged(&answer, request.order, amount)
     }
 
-    async fn find(&self, order: &ChargeOrder) -> Result<Option<Payment>, GatewayError> {
+    async fn find(&self, order: &ChargeOrder, has_time: &(dyn Fn() -> bool + Sync)) -> Result<Option<Payment>, GatewayError> {
         let amount = amount::charged(order.money)?;
         let mut search = listing::Search::new(order, amount);
         loop {
             let url = search.page(self.url.at(&["v1", "payment_intents"]))?;
-            if search.read(&self.get(url).await?)? {
+            if !has_time() {
+                return Err(GatewayError::Unlisted { code: "lookup_out_of_time" });
+            }
+            if search.read(&self.get(url, self.answer_due()).await?)? {
                 return search.found();
             }
         }
@@ -196,7 +207,7 @@ mod tests {
         let job_id = JobId::derive("caller", &JobType::parse("billing.charge").unwrap(), &IdempotencyKey::parse("k").unwrap());
         let id = |text| ReferenceId::parse(text).unwrap();
         let order = ChargeOrder { job_id: job_id.clone(), invoice_id: id("inv/1"), customer_id: id("cus_1"), money };
-        let (method, key) = (PaymentMethodId("pm_1".to_owned()), ProviderKey::first(&job_id));
+        let (method, key) = (PaymentMethodId("pm_1".to_owned()), ProviderKey::of_window(&job_id, 0));
         let request = ChargeRequest { order: &order, method: &method, key: &key };
         let expected = format!(
             "amount=1999&confirm=true&currency=eur&customer=cus_1&metadata%5Bikkai_job_id%5D={}\
@@ -204,7 +215,7 @@ mod tests {
             job_id.as_str()
         );
         assert_eq!(form(&request, 1_999), expected);
-        let later = ProviderKey::later(&job_id, 3);
+        let later = ProviderKey::of_window(&job_id, 3);
         assert_eq!(form(&ChargeRequest { key: &later, ..request }, 1_999), expected);
     }
 }

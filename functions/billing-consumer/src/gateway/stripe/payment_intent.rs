@@ -31,6 +31,12 @@ pub(super) struct PaymentIntent {
 pub(super) fn charged(answer: &Answer, order: &ChargeOrder, amount: u64) -> Result<Payment, GatewayError> {
     if !(200..=299).contains(&answer.status) {
         let error = answer.refusal()?;
+        if let Some(intent) = &error.payment_intent {
+            intent.demand_equal(order, amount)?;
+            if !intent.has_moved_nothing() {
+                return Err(GatewayError::KeyUnusable { code: "payment_contradictory" });
+            }
+        }
         let state = if error.wants_authentication() {
             PaymentState::AuthenticationRequired
         } else {
@@ -63,6 +69,11 @@ impl PaymentIntent {
             Some((member, _)) => Err(GatewayError::Mismatch { member }),
             None => Ok(()),
         }
+    }
+
+    /// Whether it surely took no money, whatever else was said about it.
+    fn has_moved_nothing(&self) -> bool {
+        matches!(self.status.as_str(), "requires_payment_method" | "requires_confirmation" | "requires_action" | "canceled")
     }
 
     /// What became of it; `None` when nothing was tried with it (yet): <https://docs.stripe.com/payments/paymentintents/lifecycle>.

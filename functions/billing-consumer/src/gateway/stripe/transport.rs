@@ -12,6 +12,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use ikkai::aws::connections::MAX_CONNECT_TIME;
+use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
 
@@ -21,11 +22,13 @@ const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// How long an idle connection may be used again: a request on one that the other side has closed meanwhile is lost.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(10);
 
+/// Longest `Retry-After` that is believed.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+
 /// Sends requests to the provider.
 #[derive(Debug)]
 pub(super) struct Transport {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    timeout: Duration,
 }
 
 /// Why there is no answer.
@@ -38,7 +41,7 @@ pub(super) enum TransportError {
 }
 
 impl Transport {
-    /// Connections are encrypted unless the provider is on this machine. `timeout` is for the whole exchange.
+    /// Connections are encrypted unless the provider is on this machine. `timeout` is the longest that an exchange may take.
     pub(super) fn new(encrypted: bool, timeout: Duration) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
@@ -52,10 +55,11 @@ impl Transport {
             .pool_idle_timeout(MAX_IDLE_TIME)
             .retry_canceled_requests(false)
             .build(tls.enable_http1().wrap_connector(tcp));
-        Self { client, timeout }
+        Self { client }
     }
 
-    pub(super) async fn send(&self, request: Request<String>) -> Result<Answer, TransportError> {
+    /// The answer, if it is read to its end when it is due.
+    pub(super) async fn send(&self, request: Request<String>, due: Instant) -> Result<Answer, TransportError> {
         let request = request.map(|body| Full::new(Bytes::from(body)));
         let exchange = async {
             let response = self.client.request(request).await.map_err(|error| {
@@ -67,7 +71,7 @@ impl Transport {
             })?;
             read(response).await
         };
-        tokio::time::timeout(self.timeout, exchange).await.unwrap_or(Err(TransportError::Lost("provider_timeout")))
+        timeout_at(due, exchange).await.unwrap_or(Err(TransportError::Lost("provider_timeout")))
     }
 }
 
@@ -80,7 +84,7 @@ async fn read(response: Response<Incoming>) -> Result<Answer, TransportError> {
         is_repeated: field("idempotent-replayed") == Some("true"),
         retry_after: field(header::RETRY_AFTER.as_str())
             .and_then(|text| text.trim().parse().ok())
-            .map(|seconds: u32| Duration::from_secs(seconds.into())),
+            .map(|seconds| Duration::from_secs(seconds).min(MAX_RETRY_AFTER)),
         body: body.to_bytes(),
     })
 }
