@@ -88,7 +88,8 @@ impl Prepared {
         &self.record.job_id
     }
 
-    /// Whether `found`, which has this job's id, stands for the same request. The account counts: a job for another one is another job.
+    /// Whether `found`, which has this job's id, stands for the same request. The account counts: a job for another one is another job. A record
+    /// that was made before the payload's account was taken names none; its payload, which is compared, does.
     pub(crate) fn is_same_request(&self, found: &JobRecord) -> bool {
         let mine = &self.record;
         let (Some(payload), data) = (&mine.payload, mine.data.as_ref()) else { return false };
@@ -97,7 +98,9 @@ impl Prepared {
             // A record that a consumer made from a message has no fingerprint, no data and no terms.
             None => found.payload_digest == mine.payload_digest && data.is_none() && self.terms.list().is_empty(),
         };
-        same_content && found.account_id == mine.account_id
+        let account_of_payload = || (self.served.kind.account_id)(payload).is_some();
+        let same_account = found.account_id == mine.account_id || (found.account_id.is_none() && account_of_payload());
+        same_content && same_account
     }
 }
 

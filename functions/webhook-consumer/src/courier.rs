@@ -26,10 +26,10 @@ const AGENT: &str = concat!("ikkai-webhook/", env!("CARGO_PKG_VERSION"));
 /// Most bytes of an answer's head; hyper wants no less.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// Most bytes of an answer's body that are taken off the wire, and the time for it. They are not looked at: a receiver that is cut off while it
+/// Most bytes of an answer's body that are taken off the wire, and the longest time for it. They are not looked at: a receiver that is cut off while it
 /// writes logs an error that is none.
 const MAX_BODY_BYTES: usize = 16 * 1024;
-const BODY_TIME: Duration = Duration::from_millis(500);
+pub(crate) const MAX_BODY_TIME: Duration = Duration::from_millis(500);
 
 /// Longest `Retry-After` that is believed.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
@@ -90,9 +90,9 @@ impl Courier {
         Ok(Self { client, reach, timeout })
     }
 
-    /// How long a delivery may take.
-    pub(crate) const fn timeout(&self) -> Duration {
-        self.timeout
+    /// How long a delivery may take, to the end of the answer's body.
+    pub(crate) fn longest_delivery(&self) -> Duration {
+        self.timeout + body_time(self.timeout)
     }
 
     /// Delivers, and says with which status it was taken.
@@ -114,13 +114,18 @@ impl Courier {
             .map_err(|_| DeliveryError::TimedOut)?
             .map_err(|error| DeliveryError::of_call(&error))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
-        drain(answer.into_body()).await;
+        drain(answer.into_body(), body_time(self.timeout)).await;
         DeliveryError::of_status(status, retry_after).map(|()| status)
     }
 }
 
+/// How long an answer's body may take after its head: a tenth of what the receiver has for everything before, and not more than is worth it.
+pub(crate) fn body_time(timeout: Duration) -> Duration {
+    (timeout / 10).min(MAX_BODY_TIME)
+}
+
 /// The head has said everything: what becomes of the body changes nothing.
-async fn drain(mut body: hyper::body::Incoming) {
+async fn drain(mut body: hyper::body::Incoming, time: Duration) {
     let reading = async {
         let mut bytes = 0;
         while let Some(Ok(frame)) = body.frame().await {
@@ -131,7 +136,7 @@ async fn drain(mut body: hyper::body::Incoming) {
         }
     };
     // Late is as good as done.
-    let _in_time = tokio::time::timeout(BODY_TIME, reading).await;
+    let _in_time = tokio::time::timeout(time, reading).await;
 }
 
 /// `Retry-After` in seconds, the form that servers send; a date is not read.

@@ -73,8 +73,8 @@ impl Handler for WebhookHandler {
             return Ok(Done::with_result(json!({"skipped": "no_callback"})));
         };
         let secret = self.keyring.secret().await.map_err(secret_missing)?;
-        // A call that is cut off by the deadline is one that the receiver may have taken: it is not begun.
-        if context.remaining() < self.courier.timeout() {
+        // A call that is cut off by the deadline is one that the receiver may have taken: it is not begun. Nor is one whose answer is.
+        if context.remaining() < self.courier.longest_delivery() {
             return Err(Failure::no_time());
         }
         let event_id = EventId::of(event);

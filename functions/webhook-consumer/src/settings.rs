@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ikkai::{callback::Reach, config::Reader};
 
+use crate::courier::{MAX_BODY_TIME, body_time};
+
 /// Settings of the webhook consumer, besides those that every consumer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
@@ -38,8 +40,10 @@ fn read_provider_timeout(reader: &mut Reader) -> Duration {
     // Required of every consumer and checked there; a problem is not to be reported twice.
     let function_timeout = reader.optional_text("IKKAI_FUNCTION_TIMEOUT_SECONDS").and_then(|text| text.parse().ok());
     if let Some(seconds) = function_timeout.filter(|seconds| (1..=5_400).contains(seconds)) {
-        let limit = Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_CALLING;
-        if timeout > limit {
+        let room = Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_CALLING;
+        if timeout + body_time(timeout) > room {
+            // The longest one that fits with the time for its body.
+            let limit = room.saturating_sub(MAX_BODY_TIME).max(room * 10 / 11);
             reader.problem(
                 NAME,
                 format!(
@@ -76,12 +80,16 @@ mod tests {
 
     #[test]
     fn every_problem_is_reported_at_once() {
-        let problems = read(&[("IKKAI_WEBHOOK_SECRET_ID", ""), ("IKKAI_PROVIDER_TIMEOUT_MS", "22001")]).unwrap_err();
+        let problems = read(&[("IKKAI_WEBHOOK_SECRET_ID", ""), ("IKKAI_PROVIDER_TIMEOUT_MS", "21501")]).unwrap_err();
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(
-            problems[0].starts_with("IKKAI_WEBHOOK_SECRET_ID") && problems[1].contains("set it to 22000 ms at most"),
+            problems[0].starts_with("IKKAI_WEBHOOK_SECRET_ID") && problems[1].contains("set it to 21500 ms at most"),
             "{problems:?}"
         );
-        assert!(read(&[("IKKAI_PROVIDER_TIMEOUT_MS", "22000")]).is_ok());
+        assert!(read(&[("IKKAI_PROVIDER_TIMEOUT_MS", "21500")]).is_ok());
+
+        let short = |timeout| read(&[("IKKAI_FUNCTION_TIMEOUT_SECONDS", "3"), ("IKKAI_PROVIDER_TIMEOUT_MS", timeout)]);
+        assert!(short("1590").is_ok());
+        assert!(short("1600").unwrap_err()[0].contains("set it to 1590 ms at most"));
     }
 }

@@ -46,6 +46,28 @@ async fn other_data_and_another_account_are_another_body() {
 }
 
 #[tokio::test]
+async fn a_record_without_an_account_is_the_same_request_where_the_payload_names_it() {
+    let bench = Bench::new();
+    let report = |account: &str| json!({"type": "account.report", "payload": {"reportId": "r", "accountId": account, "period": "2026-01"}});
+    assert_eq!(bench.post("k", &report("a")).await.status, 202);
+    // As a producer wrote it that did not take the account out of the payload.
+    bench.change(|record| record.account_id = None);
+    assert_eq!(bench.post("k", &report("a")).await.header("idempotent-replayed"), Some("true"));
+    assert_eq!(bench.post("k", &report("b")).await.code(), "idempotency_key_reused");
+    bench.change(|record| record.account_id = Some("b".to_owned()));
+    assert_eq!(bench.post("k", &report("a")).await.code(), "idempotency_key_reused");
+}
+
+#[tokio::test]
+async fn without_an_account_in_the_payload_a_named_one_is_another_request() {
+    let bench = Bench::new();
+    let job = json!({"type": "email.send", "accountId": "a", "payload": payload("m")});
+    assert_eq!(bench.post("k", &job).await.status, 202);
+    bench.change(|record| record.account_id = None);
+    assert_eq!(bench.post("k", &job).await.code(), "idempotency_key_reused");
+}
+
+#[tokio::test]
 async fn a_refused_first_request_does_not_burn_its_key() {
     let bench = Bench::new();
     assert_eq!(bench.post("k", &json!({"type": "email.send", "payload": {}})).await.status, 422);

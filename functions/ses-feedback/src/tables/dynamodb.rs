@@ -47,6 +47,8 @@ impl Tables for DynamoDbTables {
             .get_item()
             .table_name(&self.jobs)
             .key("job_id", text(job_id.as_str()))
+            // A report may come within a second of its job, and a job that is not found would be passed over.
+            .consistent_read(true)
             .projection_expression("#payload")
             .expression_attribute_names("#payload", "payload")
             .send()

@@ -38,7 +38,7 @@ async fn of_a_job_its_payload_alone_is_read() {
     assert_eq!(
         stub.requests()[0].body,
         json!({
-            "TableName": "jobs", "Key": {"job_id": {"S": "email.send-k5mr2qxw7c3vnhd4tbz6yjfgsa"}},
+            "TableName": "jobs", "ConsistentRead": true, "Key": {"job_id": {"S": "email.send-k5mr2qxw7c3vnhd4tbz6yjfgsa"}},
             "ProjectionExpression": "#payload", "ExpressionAttributeNames": {"#payload": "payload"},
         })
     );

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ikkai::callback::Reach;
+use ikkai::clock::Clock as _;
 use ikkai::idempotency::{ErrorClass, JobRecord, Status};
 use ikkai::testing::{Bench, TokioClock};
 use webhook_consumer::{DeliveryError, SystemLookup, WebhookHandler};
@@ -103,6 +104,22 @@ async fn a_receiver_that_says_nothing_costs_its_timeout_and_is_tried_again() {
     bench.run_batch([message.build()]).await.unwrap();
     let record = bench.record_of(&message).unwrap();
     assert_eq!((record.status, record.last_error.unwrap().code.as_str()), (Status::RetryScheduled, "receiver_timed_out"));
+}
+
+#[tokio::test]
+async fn a_delivery_is_begun_only_where_the_answer_can_be_taken_off_the_wire_too() {
+    let (scene, receiver) = (Scene::new(), Receiver::start([]).await);
+    let message = event_of(&scene.ended(&receiver.url()));
+    // A quarter of it is kept for settling, so that 5.25 s are left: enough for the head of the answer alone.
+    let scarce = scene.bench.clock.now() + Duration::from_secs(7);
+    scene.bench.run_until([message.build()], Some(scarce)).await.unwrap();
+    assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("no_time_for_effect".to_owned())));
+    assert!(receiver.requests().is_empty());
+
+    scene.bench.clock.advance(Duration::from_secs(3_600));
+    let enough = scene.bench.clock.now() + Duration::from_secs(8);
+    scene.bench.run_until([message.clone().received(2).build()], Some(enough)).await.unwrap();
+    assert_eq!((scene.record(&message).status, receiver.requests().len()), (Status::Succeeded, 1));
 }
 
 #[tokio::test]
