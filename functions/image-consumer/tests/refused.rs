@@ -116,19 +116,19 @@ fn deflated_zeros(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_progressive_jpeg_is_planned_with_all_its_coefficients() {
+fn a_jpeg_is_planned_with_the_coefficients_that_its_decoder_may_keep() {
     let mut progressive = fixture("progressive.jpg");
     let frame = progressive.windows(2).position(|window| window == [0xff, 0xc2]).unwrap();
     // 8,000 × 6,000: 48 million pixels, half as many in chroma, two bytes each.
     progressive[frame + 5..frame + 9].copy_from_slice(&[0x17, 0x70, 0x1f, 0x40]);
     let planned = plan(progressive).unwrap().working_bytes();
-    assert!((140_000_000..200_000_000).contains(&planned), "{planned}");
+    assert!((280_000_000..330_000_000).contains(&planned), "{planned}: progressive, twice");
 
     let mut baseline = fixture("restart_420.jpg");
     let frame = baseline.windows(2).position(|window| window == [0xff, 0xc0]).unwrap();
     baseline[frame + 5..frame + 9].copy_from_slice(&[0x17, 0x70, 0x1f, 0x40]);
     let planned = plan(baseline).unwrap().working_bytes();
-    assert!(planned < 8_000_000, "{planned}: a baseline one is decoded row by row");
+    assert!((140_000_000..170_000_000).contains(&planned), "{planned}: baseline, once");
 }
 
 #[test]
