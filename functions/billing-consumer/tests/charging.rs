@@ -3,7 +3,12 @@
 mod provider;
 mod scene;
 
-use ikkai::{consumer::IncomingEvent, idempotency::Status, queue::QueueName, testing::MessageBuilder};
+use ikkai::{
+    consumer::IncomingEvent,
+    idempotency::{ErrorClass, Status},
+    queue::QueueName,
+    testing::MessageBuilder,
+};
 use provider::Fault;
 use scene::{HOUR, Scene, charge, job};
 use serde_json::json;
@@ -166,7 +171,7 @@ async fn an_answer_that_is_lost_on_the_last_attempt_leaves_the_job_in_doubt() {
 }
 
 #[tokio::test]
-async fn an_outage_after_an_answer_was_lost_ends_in_doubt_and_not_dead() {
+async fn an_outage_after_an_answer_was_lost_keeps_the_doubt_and_no_second_charge_comes_of_it() {
     let scene = Scene::new().await;
     let message = job("inv-1", "cus_good");
     scene.provider.fail_next(Fault::LoseAnswer);
@@ -178,8 +183,16 @@ async fn an_outage_after_an_answer_was_lost_ends_in_doubt_and_not_dead() {
         let handler = scene::handler(&format!("http://{closed}"), scene.secret.clone()).await;
         scene.bench.another_worker(handler).run_batch([message.clone().received(receive).build()]).await.unwrap();
     }
-    assert_eq!(scene.record(&message).status, Status::InDoubt);
-    assert_eq!(scene.provider.charges(), 1);
+    let record = scene.record(&message);
+    assert_eq!((record.status, record.attempts), (Status::RetryScheduled, 1), "an outage uses up nobody's attempts");
+    assert_eq!(
+        record.last_error.unwrap().class,
+        ErrorClass::Ambiguous,
+        "the first run may have charged, so the job cannot be cancelled"
+    );
+    scene.bench.clock.advance(HOUR);
+    assert!(scene.deliver(&message.clone().received(6)).await.failed.is_empty());
+    assert_eq!((scene.record(&message).status, scene.provider.charges()), (Status::Succeeded, 1));
 }
 
 #[tokio::test]
