@@ -173,7 +173,7 @@ impl Run<'_> {
             // The attempt counts: a list that never fits must end, and ends in doubt.
             GatewayError::Unlisted { .. } => self.of_this_run_alone(Failure::retry(code, message)).of_one_target(),
             // The answer to the first request under this key: none was ever carried out, and charges under older keys were looked for.
-            GatewayError::Refused { repeated: true, .. } => Failure::permanent(code, message).surely_not_done(),
+            GatewayError::Refused { repeated: true, .. } => Failure::permanent(code, message).surely_never_done(),
             GatewayError::Unchargeable { .. } | GatewayError::Refused { .. } => {
                 self.of_this_run_alone(Failure::permanent(code, message))
             }

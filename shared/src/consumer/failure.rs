@@ -189,6 +189,14 @@ impl Failure {
         self
     }
 
+    /// The effect surely never happened, neither in this run nor in any before: the provider proves it, as by repeating what it answered to the
+    /// first request. A doubt that an earlier run left is settled.
+    #[must_use]
+    pub fn surely_never_done(mut self) -> Self {
+        self.certainty = Certainty::NeverDone;
+        self
+    }
+
     /// It was this job's own target that failed (the server of one customer), not the provider that all jobs share: the circuit does not count
     /// it, and neither does the rule that an invocation errs when everything in it failed. The attempt counts as ever.
     #[must_use]

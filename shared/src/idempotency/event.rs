@@ -204,7 +204,7 @@ impl Failing {
             Certainty::NotDone | Certainty::Unstated => {
                 matches!(self.effect, EffectPolicy::Hold | EffectPolicy::Rerun { idempotent_for: Some(_), .. })
             }
-            Certainty::MayBeDone => false,
+            Certainty::NeverDone | Certainty::MayBeDone => false,
         }
     }
 }
@@ -236,6 +236,8 @@ pub enum Certainty {
     NotTried,
     /// The handler says that its effect surely did not happen, in this run.
     NotDone,
+    /// The handler says that its effect surely never happened, in no run.
+    NeverDone,
     /// Nothing was said: before `begin_effect` nothing can have happened, after it everything can.
     Unstated,
     /// The handler says that it may have happened.

@@ -332,7 +332,9 @@ async fn every_settlement_is_decided_as_the_state_machine_says(lab: &Lab) {
     ];
     let next_part = |max_parts| Ending::Continue { at: NOW, max_parts };
     for ending in [Ending::Retry(NOW + MINUTE), Ending::Defer(NOW + MINUTE), next_part(3), next_part(2), Ending::Die] {
-        for certainty in [Certainty::NotTried, Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone] {
+        for certainty in
+            [Certainty::NotTried, Certainty::NotDone, Certainty::NeverDone, Certainty::Unstated, Certainty::MayBeDone]
+        {
             for effect in [EffectPolicy::Hold, EffectPolicy::RERUN] {
                 let error = LastError::new(ErrorClass::Transient, "provider_error", "the provider failed");
                 events.push(Event::Fail(Failing {

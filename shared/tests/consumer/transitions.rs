@@ -334,8 +334,13 @@ fn policies() -> impl Strategy<Value = EffectPolicy> {
 }
 
 fn events() -> impl Strategy<Value = Event> {
-    let certainty =
-        proptest::sample::select(vec![Certainty::NotTried, Certainty::NotDone, Certainty::Unstated, Certainty::MayBeDone]);
+    let certainty = proptest::sample::select(vec![
+        Certainty::NotTried,
+        Certainty::NotDone,
+        Certainty::NeverDone,
+        Certainty::Unstated,
+        Certainty::MayBeDone,
+    ]);
     let ending = proptest::sample::select(vec![Ending::Retry(NOW), Ending::Defer(NOW), next_part(2), Ending::Die]);
     let claims = (proptest::option::of(moments()), policies(), any::<bool>(), any::<bool>()).prop_map(
         |(sent_at, effect, needs_data, now)| {

@@ -67,7 +67,7 @@ pub(super) fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> T
     // From `begin_effect` on, only an error that the handler marks as surely-not-done settles as an ordinary failure; and a handler that
     // says "may be done" is believed, announced or not.
     let unknown = match failing.certainty {
-        Certainty::NotTried | Certainty::NotDone => false,
+        Certainty::NotTried | Certainty::NotDone | Certainty::NeverDone => false,
         Certainty::Unstated => record.effect_begun,
         Certainty::MayBeDone => true,
     };
@@ -75,8 +75,8 @@ pub(super) fn fail(record: &JobRecord, failing: &Failing, now: EpochMillis) -> T
         return doubt(record, failing.error.clone());
     }
     // A claim notes the first try in advance; where nothing happened, a note of this very claim is taken back.
-    let nothing_happened =
-        matches!(failing.certainty, Certainty::NotTried | Certainty::NotDone) && failing.first_effect_noted_by_claim;
+    let nothing_happened = failing.first_effect_noted_by_claim
+        && matches!(failing.certainty, Certainty::NotTried | Certainty::NotDone | Certainty::NeverDone);
     let record = &JobRecord {
         first_effect_at: record.first_effect_at.filter(|_| !nothing_happened),
         last_error: doubt_after(record, failing),
