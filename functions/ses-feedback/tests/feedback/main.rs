@@ -3,4 +3,6 @@
 mod dynamodb;
 mod events;
 mod memory;
+// The stand-in for AWS that the e-mail consumer is tested with, too.
+#[path = "../../../email-consumer/tests/stub/mod.rs"]
 mod stub;
