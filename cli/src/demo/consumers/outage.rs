@@ -33,6 +33,17 @@ pub(super) async fn outlived(stage: &Stage<'_>) -> SceneOutcome {
 
             let least = DEFERRAL * MAX_RECEIVES + Duration::from_secs(1);
             tokio::time::sleep(least.saturating_sub(began.elapsed())).await;
+            let sent_again = || {
+                let calls = stage.aws.proxy().calls().since(&before);
+                let sends = charges.iter().map(|job_id| {
+                    let calls = calls.about(job_id.as_str()).filter(|call| call.operation.starts_with("sqs.SendMessage"));
+                    calls.count().saturating_sub(1)
+                });
+                sends.sum::<usize>()
+            };
+            // A renewal shows that the receives ran low: only then was the provider away for longer than they last.
+            let renewed = async || (sent_again() > 0).then_some(());
+            scene.stage.eventually("a message of a charge was renewed", renewed).await?;
             let mut unpaid = 0;
             for job_id in &charges {
                 unpaid += usize::from(scene.record(job_id).await.is_some_and(|record| !record.status.is_final()));
@@ -49,12 +60,7 @@ pub(super) async fn outlived(stage: &Stage<'_>) -> SceneOutcome {
             scene.drained("BillingQueueName").await?;
             let dead = scene.stack.queue_counts(scene.output("BillingDeadLetterQueueName")?).await;
             notes.findings.equal("dead letters", works("the queues can be read", dead)?.all(), 0);
-            let sends = stage.aws.proxy().calls().since(&before);
-            let sends = charges.iter().map(|job_id| {
-                let calls = sends.about(job_id.as_str()).filter(|call| call.operation.starts_with("sqs.SendMessage"));
-                calls.count().saturating_sub(1)
-            });
-            let renewals: usize = sends.sum();
+            let renewals = sent_again();
             notes.findings.at_least("renewals of their messages", renewals, 1);
             notes.figure("outageSeconds", outage.as_secs_f64());
             notes.figure("othersDoneAfterSeconds", others_done.as_secs_f64());
