@@ -10,6 +10,7 @@ mod circuit;
 mod claimed;
 mod closing;
 mod completion;
+mod contents;
 mod context;
 mod core;
 mod entry;
@@ -27,6 +28,7 @@ mod settings;
 
 pub use self::batch::{BatchError, BatchProcessor, IncomingEvent, Invocation};
 pub(crate) use self::claimed::Claimed;
+pub use self::contents::{MessageContent, contents};
 pub use self::context::JobContext;
 pub use self::failure::{Classify, Done, Failure, FailureKind};
 pub use self::handler::Handler;

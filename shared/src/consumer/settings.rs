@@ -116,7 +116,7 @@ impl ConsumerSettings {
             queue_retention: reader.seconds("IKKAI_QUEUE_RETENTION_SECONDS", 4 * DAY, 60..=14 * DAY),
             max_attempts: narrow(max_attempts),
             max_parts: narrow(reader.number("IKKAI_MAX_PARTS", 1_000, 1..=1_000_000)),
-            max_generations: 10,
+            max_generations: narrow(reader.number("IKKAI_MAX_GENERATIONS", 10, 1..=1000)),
             function_timeout: Duration::from_secs(reader.required_number("IKKAI_FUNCTION_TIMEOUT_SECONDS", 1..=5_400)),
             batch_concurrency: usize::try_from(reader.number("IKKAI_BATCH_CONCURRENCY", 10, 1..=1000)).unwrap_or(10),
             max_concurrency: narrow(reader.number("IKKAI_MAX_CONCURRENCY", 2, 1..=10_000)),

@@ -83,6 +83,36 @@ pub enum Event {
         /// How long the cancelled record is kept.
         keep_for: Duration,
     },
+    /// An operator wants the job to run again, and is about to send its message.
+    PutBack(PutBack),
+    /// An operator has looked at the provider and says what became of a job in doubt.
+    Resolve(Resolution),
+}
+
+/// An operator's wish to run a job again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutBack {
+    /// The generation that the wish is about: one that was formed about an older life of the job must not touch a newer one.
+    pub generation: u32,
+    /// Most put-backs of one job, so that a redrive loop ends.
+    pub max_generations: u32,
+    /// A mended payload that the job runs with from now on, and its digest.
+    pub payload: Option<(Value, String)>,
+}
+
+/// What became of a job in doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resolution {
+    /// The effect happened: the job is done.
+    Done {
+        /// The provider's id of the effect.
+        provider_ref: Option<String>,
+        /// How long the finished record is kept.
+        keep_for: Duration,
+    },
+    /// The effect did not happen, or shall happen once more: the job is dead as of now, and can be put back.
+    RunAgain,
 }
 
 /// A worker's wish to run a job, with everything needed to make the record of a message that came without one.
@@ -284,6 +314,10 @@ pub enum Verdict {
     SendTakenOver,
     /// The job is past the point where this can be done.
     TooLate(Status),
+    /// The job was not given up: it waits for a message, and nothing about it needs to change before one is sent.
+    Waiting(Status),
+    /// Put back as often as it may be.
+    Quarantined,
     /// There is no such record.
     Missing,
 }
@@ -306,6 +340,16 @@ impl LastError {
             ErrorClass::Ambiguous,
             "lease_ended_after_effect_began",
             "the worker died between the start of the effect and its settlement; look at the provider, then resolve the job",
+        )
+    }
+
+    /// The reason of a job in doubt that an operator wants to run again.
+    #[must_use]
+    pub fn resolved_to_run_again() -> Self {
+        Self::new(
+            ErrorClass::Permanent,
+            "resolved_to_run_again",
+            "an operator looked at the provider and wants the job to run again; redrive it",
         )
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::{EpochMillis, EpochSeconds};
-use crate::job::{Fingerprint, JobId, JobType};
+use crate::job::{Envelope, Fingerprint, IdempotencyKey, JobId, JobType};
 
 /// One item of the `jobs` table, as a value.
 ///
@@ -30,6 +30,10 @@ pub struct JobRecord {
     pub callback_url: Option<String>,
     /// Reference ids and parameters, as they travel in the queue.
     pub payload: Option<Value>,
+    /// What the caller asked for, where an operator has mended `payload` since.
+    pub original_payload: Option<Value>,
+    /// Digest of `original_payload`.
+    pub original_payload_digest: Option<String>,
     /// Private inputs that never enter the queue. Removed on success and on cancellation.
     pub data: Option<Value>,
     /// Salted digest over type, payload and data: tells a retry from another request under the same key.
@@ -97,6 +101,8 @@ impl JobRecord {
             account_id: None,
             callback_url: None,
             payload: None,
+            original_payload: None,
+            original_payload_digest: None,
             data: None,
             fingerprint: None,
             payload_digest: None,
@@ -136,6 +142,20 @@ impl JobRecord {
     #[must_use]
     pub fn lease_is_over(&self, now: EpochMillis) -> bool {
         self.lease_until.is_none_or(|end| end < now)
+    }
+
+    /// The job as it travels, made again from its record. `None`: the record stands for a message that was no job, or for a job that a
+    /// message of a newer schema version left.
+    #[must_use]
+    pub fn envelope(&self) -> Option<Envelope> {
+        Some(Envelope {
+            job_id: Some(self.job_id.clone()),
+            job_type: self.job_type.clone(),
+            schema_version: self.schema_version,
+            business_id: self.business_id.clone(),
+            idempotency_key: IdempotencyKey::parse(self.idempotency_key.as_deref()?).ok()?,
+            payload: self.payload.clone()?,
+        })
     }
 
     /// Why nobody knows whether an earlier run had the job's effect, where that is so.

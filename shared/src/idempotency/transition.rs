@@ -6,16 +6,19 @@
 //!                      │  └─fail(permanent | attempts used up | receives used up)─▶ dead ──message sent after the death──▶ running
 //!                      └─effect may have happened and cannot be known─▶ in_doubt
 //! accepted | retry_scheduled | dead ──cancel──▶ cancelled
+//! dead | running (lease over) ──put back──▶ accepted        in_doubt ──resolve──▶ succeeded | dead
 //! ```
 //!
 //! Stores never decide: the in-memory store calls this function, and the DynamoDB store writes either what one conditional
 //! expression equal to a part of it allows (the ordinary claim), or the exact record that this function returned, guarded by what
 //! it was derived from. The conformance suite holds both to the same answers.
 
+mod operator;
 mod running;
 
 use std::time::Duration;
 
+use self::operator::{put_back_by_operator, resolve};
 use self::running::{begin_effect, complete, fail, renew, save_progress};
 use super::event::{Claim, EffectPolicy, Event, Takeover, Verdict};
 use super::record::{ErrorClass, JobRecord, LastError, Status};
@@ -71,6 +74,8 @@ pub fn transition(stored: Option<&JobRecord>, event: &Event, now: EpochMillis) -
         (Event::EndSendLease { token }, Some(record)) => sending_ended(record, token, None),
         (Event::ConfirmSent { token }, Some(record)) => sending_ended(record, token, Some(now)),
         (Event::Cancel { keep_for }, Some(record)) => cancel(record, *keep_for, now),
+        (Event::PutBack(wish), Some(record)) => put_back_by_operator(record, wish, now),
+        (Event::Resolve(resolution), Some(record)) => resolve(record, resolution, now),
     };
     if let Some(next) = &mut transition.next {
         next.updated_at = now;

@@ -48,5 +48,5 @@ pub use payloads::{
     ImageResize, MAX_ASSET_ID_BYTES, MAX_PERIOD_DAYS, MAX_REFERENCE_ID_CHARS, MAX_VERSION_ID_BYTES, Money, MoneyError, Period,
     PeriodError, ReferenceId, ReferenceIdError, ReportGenerate, VersionId, VersionIdError, WebhookDeliver,
 };
-pub use registry::{JobKind, decode, find, names, registry};
+pub use registry::{JobKind, decode, decode_value, find, names, registry};
 pub use strict_json::{StrictJsonError, StrictJsonRule};

@@ -116,8 +116,11 @@ pub fn decode<P: JobPayload>(payload: &Value) -> Result<P, Vec<FieldError>> {
     }
 }
 
-/// Reads any type that says its shape, with the errors of [`decode`].
-pub(crate) fn decode_value<T: DeserializeOwned + JsonSchema>(value: &Value) -> Result<T, Vec<FieldError>> {
+/// Reads any type that says its shape, as strictly as a payload: unknown members are errors where the type denies them.
+///
+/// # Errors
+/// Every member that is wrong, with its pointer, the nearest known name and without its value.
+pub fn decode_value<T: DeserializeOwned + JsonSchema>(value: &Value) -> Result<T, Vec<FieldError>> {
     payload_decode::from_value(value).map_err(|first| all_errors(&schema::<T>(), value, first))
 }
 

@@ -46,6 +46,12 @@ pub enum Metric {
     ContactsSuppressed,
     /// Reports about mails that suppressed nobody: deliveries, bounces for now, other systems' mail.
     FeedbackIgnored,
+    /// Messages that an operator put back into their queue.
+    JobsRedriven,
+    /// Messages that an operator wanted to put back, and that are still where they were.
+    RedriveFailed,
+    /// Jobs that were put back as often as they may be, and stay where they are.
+    RedriveQuarantined,
 }
 
 /// How the values of a metric combine.
@@ -59,7 +65,7 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
@@ -76,6 +82,9 @@ impl Metric {
         Self::AdmissionRejected,
         Self::ContactsSuppressed,
         Self::FeedbackIgnored,
+        Self::JobsRedriven,
+        Self::RedriveFailed,
+        Self::RedriveQuarantined,
     ];
 
     /// The name in CloudWatch.
@@ -98,6 +107,9 @@ impl Metric {
             Self::AdmissionRejected => "AdmissionRejected",
             Self::ContactsSuppressed => "ContactsSuppressed",
             Self::FeedbackIgnored => "FeedbackIgnored",
+            Self::JobsRedriven => "JobsRedriven",
+            Self::RedriveFailed => "RedriveFailed",
+            Self::RedriveQuarantined => "RedriveQuarantined",
         }
     }
 

@@ -1,5 +1,6 @@
-//! What Ikkai does with queues: send in batches, change visibility in batches, read depths, put fresh copies in.
+//! What Ikkai does with queues: send in batches, change visibility in batches, read depths, put fresh copies in, and take messages out by hand.
 
+mod inbox;
 mod message;
 mod queue_api;
 mod renewal;
@@ -7,6 +8,7 @@ mod send;
 mod sqs;
 mod visibility;
 
+pub use inbox::{Inbox, ReceivedMessage};
 pub use message::{
     AttributeData, AttributeValue, MAX_ATTRIBUTES, MAX_MESSAGE_BYTES, MessageAttributes, MessageError, OutgoingMessage,
 };

@@ -1,5 +1,7 @@
 //! The [`Queue`] on Amazon SQS.
 
+mod inbox;
+
 use async_trait::async_trait;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::http::HttpResponse;

@@ -34,6 +34,8 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("account_id", record.account_id.as_deref().map(text));
     set("callback_url", record.callback_url.as_deref().map(text));
     set("payload", record.payload.as_ref().map(json));
+    set("original_payload", record.original_payload.as_ref().map(json));
+    set("original_payload_digest", record.original_payload_digest.as_deref().map(text));
     set("data", record.data.as_ref().map(json));
     set("fingerprint", record.fingerprint.as_ref().map(|digest| text(digest.as_str())));
     set("payload_digest", record.payload_digest.as_deref().map(text));
@@ -67,6 +69,8 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         account_id: read.owned("account_id")?,
         callback_url: read.owned("callback_url")?,
         payload: read.json("payload")?,
+        original_payload: read.json("original_payload")?,
+        original_payload_digest: read.owned("original_payload_digest")?,
         data: read.json("data")?,
         fingerprint: read.owned("fingerprint")?.map(Fingerprint::parse),
         payload_digest: read.owned("payload_digest")?,

@@ -1,0 +1,3 @@
+//! The binary of the operators' function.
+
+fn main() {}
