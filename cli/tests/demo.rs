@@ -172,6 +172,41 @@ fn every_consumer_keeps_its_promises_and_its_figures_are_written() {
     assert_nothing_listens(said.lines().find_map(engine_in).unwrap());
 }
 
+/// The operators' story.
+const STEPS: [&str; 11] = [
+    "jobs fail",
+    "listed with reasons",
+    "dry run",
+    "contact fixed",
+    "canary, then the rest",
+    "succeeded meanwhile",
+    "in doubt, resolved as done",
+    "in doubt, resolved to run again",
+    "hopeless, quarantined",
+    "discarded, archived first",
+    "history",
+];
+
+#[test]
+fn the_operators_put_back_what_should_run_again_and_nothing_else() {
+    let path = json_path("operators");
+    let output = run(&["--only", "operators", "--json", path.to_str().unwrap()]);
+    let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(text(&output.stdout).contains("passed: 11 steps of operators, 0 messages in dead-letter queues"), "{said}");
+
+    let results: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!((&results["ok"], &results["dlq"]["ikkai-operators-email-dlq"]), (&Value::from(true), &Value::from(0)));
+    let steps = results["operators"].as_array().unwrap();
+    assert_eq!(steps.iter().map(|step| step["step"].as_str().unwrap()).collect::<Vec<_>>(), STEPS);
+    for step in steps {
+        assert!(step["ok"] == true && !step["detail"].as_str().unwrap().is_empty(), "{step}");
+        assert!(step["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{step}");
+    }
+    assert_nothing_listens(said.lines().find_map(engine_in).unwrap());
+}
+
 #[test]
 fn interrupted_it_stops_what_it_started_and_leaves_no_half_results() {
     let path = json_path("interrupted");

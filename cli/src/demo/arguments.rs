@@ -35,11 +35,13 @@ pub(super) enum Section {
     Main,
     /// All consumers: pictures, charges, reports, webhooks and bounces, each checked by something that others wrote.
     Consumers,
+    /// The operators: what is in a dead-letter queue is listed, mended, put back, resolved, discarded.
+    Operators,
 }
 
 impl Section {
     /// Every section, in the order in which they are played.
-    const ALL: [Self; 2] = [Self::Main, Self::Consumers];
+    const ALL: [Self; 3] = [Self::Main, Self::Consumers, Self::Operators];
 }
 
 impl Arguments {
@@ -108,9 +110,10 @@ mod tests {
         let error = read(&["--only", "everything"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         let text = error.to_string();
-        assert!(text.contains("'everything'") && text.contains("possible values: main, consumers"), "{text}");
+        assert!(text.contains("'everything'") && text.contains("possible values: main, consumers, operators"), "{text}");
         assert_eq!(read(&["--only", "main"]).unwrap().sections(), [Section::Main]);
         assert_eq!(read(&["--only", "consumers"]).unwrap().sections(), [Section::Consumers]);
+        assert_eq!(read(&["--only", "operators"]).unwrap().sections(), [Section::Operators]);
     }
 
     #[test]

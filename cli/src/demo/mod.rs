@@ -14,8 +14,10 @@ mod json_file;
 mod keep;
 mod live;
 mod observer;
+mod operators;
 mod prices;
 mod report;
+mod scene;
 mod scenes;
 mod stage;
 mod tables;
@@ -39,7 +41,7 @@ use json_file::JsonFile;
 use keep::Staying;
 use live::Live;
 use observer::Observer;
-use report::{JobReport, NormalJobReport, Report, SceneReport, rounded};
+use report::{JobReport, NormalJobReport, Report, SceneReport, StepReport, rounded};
 use stage::{Stacks, Stage};
 
 use crate::local::checkout::Checkout;
@@ -165,6 +167,10 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<Played, Failure>
                 () = play_consumers(&stage, &mut report) => {}
                 failure = stage.observer.run(&aws) => return Err(failure),
             },
+            Section::Operators => tokio::select! {
+                () = play_operators(&stage, &mut report) => {}
+                failure = stage.observer.run(&aws) => return Err(failure),
+            },
         }
     }
     aws.proxy().clear_rules();
@@ -241,6 +247,16 @@ async fn play_consumers(stage: &Stage<'_>, report: &mut Report) {
     }
     report.checks.extend(checks);
     report.consumers = outcomes.into_iter().map(SceneReport::from).collect();
+}
+
+/// Plays the section and fills the report.
+async fn play_operators(stage: &Stage<'_>, report: &mut Report) {
+    let (steps, dead_letters) = operators::play(stage).await;
+    for (queue, left) in dead_letters {
+        report.checks.equal(&format!("messages in {queue}"), left, 0);
+        report.dlq.insert(queue, left);
+    }
+    report.operators = steps.into_iter().map(StepReport::from).collect();
 }
 
 /// What holds for all jobs together: nothing is left in the queues, the dead-letter queues hold what they were promised to hold, and

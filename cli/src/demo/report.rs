@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::calls::NormalJob;
-use super::consumers::SceneOutcome;
 use super::cost::{CostLine, bill, total};
 use super::findings::Findings;
 use super::job::JobOutcome;
+use super::operators::StepOutcome;
 use super::prices::REGION;
+use super::scene::SceneOutcome;
 use super::stage::EMAIL;
 use crate::local::proxy::Totals;
 
@@ -34,6 +35,8 @@ pub(super) struct Report {
     pub(super) jobs: Vec<JobReport>,
     /// The scenes of the consumers, in their order.
     pub(super) consumers: Vec<SceneReport>,
+    /// The operators' story, step by step.
+    pub(super) operators: Vec<StepReport>,
     /// Visible messages of each dead-letter queue.
     pub(super) dlq: BTreeMap<String, usize>,
     /// Calls of all functions by operation.
@@ -89,6 +92,18 @@ pub(super) struct SceneReport {
     pub(super) figures: Map<String, Value>,
     pub(super) checks: Findings,
     pub(super) ok: bool,
+}
+
+/// One step of the operators' story.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StepReport {
+    pub(super) step: &'static str,
+    pub(super) ok: bool,
+    /// What happened, in a line.
+    pub(super) detail: String,
+    pub(super) seconds: f64,
+    pub(super) checks: Findings,
 }
 
 /// One job of such a scene.
@@ -168,6 +183,18 @@ impl From<JobOutcome> for JobReport {
     }
 }
 
+impl From<StepOutcome> for StepReport {
+    fn from(outcome: StepOutcome) -> Self {
+        Self {
+            step: outcome.step,
+            ok: outcome.findings.all_kept(),
+            detail: outcome.detail,
+            seconds: rounded(outcome.took),
+            checks: outcome.findings,
+        }
+    }
+}
+
 impl From<SceneOutcome> for SceneReport {
     fn from(outcome: SceneOutcome) -> Self {
         Self {
@@ -202,8 +229,10 @@ impl Report {
 
     /// Decides whether all is well. A run that played nothing is not.
     pub(super) fn judge(&mut self) {
-        let played = !self.jobs.is_empty() || !self.consumers.is_empty();
-        let kept = self.jobs.iter().all(|job| job.ok) && self.consumers.iter().all(|scene| scene.ok);
+        let played = !self.jobs.is_empty() || !self.consumers.is_empty() || !self.operators.is_empty();
+        let kept = self.jobs.iter().all(|job| job.ok)
+            && self.consumers.iter().all(|scene| scene.ok)
+            && self.operators.iter().all(|step| step.ok);
         self.ok = self.error.is_none() && played && kept && self.checks.all_kept();
     }
 
@@ -211,14 +240,16 @@ impl Report {
     pub(super) fn broken(&self) -> Vec<(&'static str, &super::findings::Finding)> {
         let of_jobs = self.jobs.iter().flat_map(|job| job.checks.broken().map(|finding| (job.name, finding)));
         let of_scenes = self.consumers.iter().flat_map(|scene| scene.checks.broken().map(|finding| (scene.name, finding)));
-        of_jobs.chain(of_scenes).chain(self.checks.broken().map(|finding| ("all jobs", finding))).collect()
+        let of_steps = self.operators.iter().flat_map(|step| step.checks.broken().map(|finding| (step.step, finding)));
+        of_jobs.chain(of_scenes).chain(of_steps).chain(self.checks.broken().map(|finding| ("all jobs", finding))).collect()
     }
 
     /// How many promises were checked.
     pub(super) fn checked(&self) -> usize {
         let of_jobs: usize = self.jobs.iter().map(|job| job.checks.count()).sum();
         let of_scenes: usize = self.consumers.iter().map(|scene| scene.checks.count()).sum();
-        of_jobs + of_scenes + self.checks.count()
+        let of_steps: usize = self.operators.iter().map(|step| step.checks.count()).sum();
+        of_jobs + of_scenes + of_steps + self.checks.count()
     }
 }
 
@@ -334,6 +365,22 @@ mod tests {
         report.judge();
         assert!(!report.ok);
         assert_eq!(report.broken()[0].0, "scene");
+    }
+
+    #[test]
+    fn steps_of_the_operators_count_too() {
+        let step = |findings| StepOutcome { step: "dry run", detail: "told".into(), took: Duration::from_secs(1), findings };
+        let mut report = Report { checks: kept(), operators: vec![step(kept()).into()], ..Report::default() };
+        report.judge();
+        assert!(report.ok && report.checked() == 2);
+        let json = serde_json::to_value(&report.operators[0]).unwrap();
+        assert_eq!((&json["step"], &json["ok"], &json["detail"]), (&json!("dry run"), &json!(true), &json!("told")));
+        let mut broken = kept();
+        broken.equal("messages", 5, 6);
+        report.operators.push(step(broken).into());
+        report.judge();
+        assert!(!report.ok);
+        assert_eq!(report.broken()[0].0, "dry run");
     }
 
     #[test]

@@ -67,7 +67,8 @@ pub(super) fn scaled_parameters() -> BTreeMap<String, String> {
     .into()
 }
 
-fn scaled_and(more: &[(&str, &str)]) -> BTreeMap<String, String> {
+/// The same with some of them different.
+pub(super) fn scaled_and(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let mut parameters = scaled_parameters();
     parameters.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     parameters

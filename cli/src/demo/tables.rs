@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::cost::CostLine;
-use super::report::{BATCH, JobReport, NormalJobReport, Report, SceneReport};
+use super::report::{BATCH, JobReport, NormalJobReport, Report, SceneReport, StepReport};
 use crate::screen::{Screen, Tone};
 
 /// Prints everything but the verdict.
@@ -23,6 +23,10 @@ pub(super) fn print(screen: &Screen, report: &Report, width: Option<u16>) {
     if !report.consumers.is_empty() {
         screen.line("");
         consumers(screen, &report.consumers, width);
+    }
+    if !report.operators.is_empty() {
+        screen.line("");
+        operators(screen, &report.operators, width);
     }
     let broken = report.broken();
     if !broken.is_empty() {
@@ -44,6 +48,7 @@ pub(super) fn verdict(screen: &Screen, report: &Report) {
     let counts = [
         (!report.jobs.is_empty()).then(|| format!("{} jobs, {mails} mails", report.jobs.len())),
         (!report.consumers.is_empty()).then(|| format!("{of_scenes} jobs of all consumers")),
+        (!report.operators.is_empty()).then(|| format!("{} steps of operators", report.operators.len())),
         Some(format!("{dead} messages in dead-letter queues; {} promises checked", report.checked())),
     ];
     let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
@@ -100,6 +105,26 @@ fn consumers(screen: &Screen, scenes: &[SceneReport], width: Option<u16>) {
         "Pictures are read by Pillow, charges counted at localstripe, the report is compared with a scan of the table,",
     );
     faint(screen, "signatures are checked by the receiver's own code.");
+}
+
+fn operators(screen: &Screen, steps: &[StepReport], width: Option<u16>) {
+    let mut table = table(&["", "operators", "checks", "time", "what came of it"], width);
+    align_right(&mut table, &[2, 3]);
+    if let Some(marks) = table.column_mut(0) {
+        marks.set_padding((1, 0));
+    }
+    for step in steps {
+        let mark = if step.ok { "✓" } else { "✗" };
+        table.add_row([
+            mark.to_owned(),
+            step.step.to_owned(),
+            step.checks.count().to_string(),
+            format!("{:.1} s", step.seconds),
+            step.detail.clone(),
+        ]);
+    }
+    print_with_marks(screen, &table);
+    faint(screen, "Each answer of the redrive function is compared with the engine's queues, the jobs table and the mailbox.");
 }
 
 fn print_with_marks(screen: &Screen, table: &Table) {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::findings::Missed;
+use super::super::scene::{Scene, SceneOutcome, works};
 use super::super::stage::{Stage, welcome};
-use super::scene::{Scene, SceneOutcome, works};
 use crate::local::proxy::tag_value;
 use crate::local::topics::publish;
 

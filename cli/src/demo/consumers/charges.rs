@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::findings::Missed;
+use super::super::scene::{Notes, Scene, SceneOutcome};
 use super::super::stage::Stage;
 use super::provider::Provider;
-use super::scene::{Notes, Scene, SceneOutcome};
 use crate::local::proxy::Rule;
 
 /// What asks the provider to charge.

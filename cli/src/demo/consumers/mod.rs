@@ -9,14 +9,13 @@ mod outage;
 mod pictures;
 mod provider;
 mod reports;
-mod scene;
 mod table;
 mod webhooks;
 
 pub(super) use self::provider::Provider;
-pub(super) use self::scene::SceneOutcome;
 
 use super::findings::{Findings, Missed};
+use super::scene::{self, SceneOutcome};
 use super::stage::Stage;
 
 /// Plays every scene, side by side.

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::super::findings::Missed;
+use super::super::scene::{Scene, SceneOutcome, works};
 use super::super::stage::{DEFERRAL, MAX_RECEIVES, Stage, welcome};
 use super::charges::{PAYS, charge};
-use super::scene::{Scene, SceneOutcome, works};
 
 /// Charges that wait.
 const INVOICES: [&str; 3] = ["invoice-outage-1", "invoice-outage-2", "invoice-outage-3"];

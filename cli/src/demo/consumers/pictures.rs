@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::findings::Missed;
+use super::super::scene::{Notes, Scene, SceneOutcome, works};
 use super::super::stage::Stage;
-use super::scene::{Notes, Scene, SceneOutcome, works};
 use super::table::records;
 use crate::local::objects::Bucket;
 use crate::local::pictures::{Seen, look};

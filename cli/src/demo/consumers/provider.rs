@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Failure;
 use super::super::findings::Missed;
-use super::scene::works;
+use super::super::scene::works;
 use crate::local::checkout::Checkout;
 use crate::local::payments::PaymentsFake;
 use crate::local::proxy::Proxy;

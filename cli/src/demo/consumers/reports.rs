@@ -7,8 +7,8 @@ use ikkai::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use super::super::findings::Missed;
+use super::super::scene::{Scene, SceneOutcome, works};
 use super::super::stage::{Stage, welcome};
-use super::scene::{Scene, SceneOutcome, works};
 use super::table::{Row, records};
 
 const ACCOUNT: &str = "account-demo";

@@ -7,7 +7,7 @@ use ikkai::job::JobId;
 use serde_json::Value;
 
 use super::super::findings::Missed;
-use super::scene::{Scene, works};
+use super::super::scene::{Scene, works};
 
 /// Of a job, what scenes ask for.
 #[derive(Debug, Clone, PartialEq)]

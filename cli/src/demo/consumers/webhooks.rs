@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::super::findings::Missed;
+use super::super::scene::{Notes, Scene, SceneOutcome, works};
 use super::super::stage::{CALLER, Stage, welcome};
-use super::scene::{Notes, Scene, SceneOutcome, works};
 use crate::local::receiver::{Delivery, Receiver, caller_key, verify};
 use crate::local::secrets::secret_text;
 

@@ -8,9 +8,9 @@ use ikkai::idempotency::{DynamoStore, JobRecord, JobStore, Status};
 use ikkai::job::JobId;
 use serde_json::{Map, Value};
 
-use super::super::findings::{Findings, Missed};
-use super::super::live::Line;
-use super::super::stage::{Stage, in_time};
+use super::findings::{Findings, Missed};
+use super::live::Line;
+use super::stage::{Stage, in_time};
 use crate::local::objects::Bucket;
 use crate::local::stack::Stack;
 
@@ -42,14 +42,14 @@ impl Notes {
 
 /// What became of a scene.
 #[derive(Debug)]
-pub(in crate::demo) struct SceneOutcome {
-    pub(in crate::demo) name: &'static str,
-    pub(in crate::demo) jobs: Vec<JobRecord>,
-    pub(in crate::demo) took: Duration,
+pub(super) struct SceneOutcome {
+    pub(super) name: &'static str,
+    pub(super) jobs: Vec<JobRecord>,
+    pub(super) took: Duration,
     /// What happened, in a line.
-    pub(in crate::demo) story: String,
-    pub(in crate::demo) figures: Map<String, Value>,
-    pub(in crate::demo) findings: Findings,
+    pub(super) story: String,
+    pub(super) figures: Map<String, Value>,
+    pub(super) findings: Findings,
 }
 
 impl<'a> Scene<'a> {
