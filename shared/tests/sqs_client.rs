@@ -17,9 +17,12 @@ use serde_json::{Value, json};
 
 type Requests = Arc<Mutex<Vec<(String, Value)>>>;
 
+/// What is answered to an operation: status and body.
+type Answer = dyn Fn(&str) -> (u16, Value) + Send + Sync;
+
 /// Answers each request with what the test says, after a time.
 struct Wire {
-    answer: Box<dyn Fn(&str) -> (u16, Value) + Send + Sync>,
+    answer: Box<Answer>,
     after: Duration,
     requests: Requests,
 }
