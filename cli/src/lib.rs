@@ -2,11 +2,14 @@
 //!
 //! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
 //! - [`command`]: the `ikkai` command.
+//! - [`deployment`], [`doctor`]: a deployed stack, and what is wrong with it.
 //! - [`demo`]: `cargo demo`.
 //! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
 
 pub mod command;
 pub mod demo;
+pub mod deployment;
+pub mod doctor;
 pub mod local;
 pub mod progress;
 pub mod screen;

@@ -2,12 +2,14 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod doctor;
 mod job;
 mod keeper;
 mod local;
 mod logs;
 mod patience;
 mod send;
+mod stack;
 mod target;
 
 use std::process::ExitCode;
@@ -39,6 +41,8 @@ enum Command {
     /// Looks at jobs.
     #[command(subcommand)]
     Job(job::Job),
+    /// Checks a deployed stack: queues, mappings, functions, tables.
+    Doctor(doctor::Doctor),
 }
 
 /// Why a command failed. The message is all that the user needs.
@@ -53,6 +57,7 @@ impl Ikkai {
             Command::Demo(arguments) => Ok(crate::demo::run(arguments.within_command("demo")).await),
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
+            Command::Doctor(command) => command.run(&screen).await,
         };
         match done {
             Ok(code) => code,
