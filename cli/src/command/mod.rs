@@ -2,7 +2,10 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod consent;
+mod consumer;
 mod doctor;
+mod ending;
 mod job;
 mod keeper;
 mod local;
@@ -41,6 +44,9 @@ enum Command {
     /// Looks at jobs.
     #[command(subcommand)]
     Job(job::Job),
+    /// Stops, starts and bounds consumers.
+    #[command(subcommand)]
+    Consumer(consumer::Consumer),
     /// Checks a deployed stack: queues, mappings, functions, tables.
     Doctor(doctor::Doctor),
 }
@@ -57,6 +63,7 @@ impl Ikkai {
             Command::Demo(arguments) => Ok(crate::demo::run(arguments.within_command("demo")).await),
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
+            Command::Consumer(command) => command.run(&screen).await,
             Command::Doctor(command) => command.run(&screen).await,
         };
         match done {

@@ -1,6 +1,6 @@
 //! What is known of a deployed stack.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
 use crate::deployment::Place;
 
@@ -42,6 +42,62 @@ pub enum Gap {
         /// How to have it looked at.
         mend: String,
     },
+}
+
+impl<T> Fact<T> {
+    /// What is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Why nothing is known.
+    pub fn gap(&self) -> Option<&Gap> {
+        match self {
+            Self::Known(_) => None,
+            Self::Unknown(gap) => Some(gap),
+        }
+    }
+
+    /// What follows from what is known.
+    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known(value) => next(value),
+            Self::Unknown(gap) => Fact::Unknown(gap),
+        }
+    }
+
+    /// What is known, seen in another way.
+    pub(super) fn map<U>(self, next: impl FnOnce(T) -> U) -> Fact<U> {
+        self.and_then(|value| Fact::Known(next(value)))
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied { action } => write!(out, "not known: {action} is denied"),
+            Self::Missing => write!(out, "not known: it does not exist"),
+            Self::Unsupported { action } => write!(out, "not known: this engine does not know {action}"),
+            Self::Failed { action, reason } => write!(out, "not known: {action} failed: {reason}"),
+            Self::NotAsked { reason, .. } => write!(out, "not looked at: {reason}"),
+        }
+    }
+}
+
+impl Gap {
+    /// What to do about it, where something can be done.
+    #[must_use]
+    pub fn mend(&self) -> Option<String> {
+        match self {
+            Self::Denied { action } => Some(format!("allow yourself {action}, or ask somebody who may")),
+            Self::Missing | Self::Unsupported { .. } => None,
+            Self::Failed { .. } => Some("mend what it says, then look again".to_owned()),
+            Self::NotAsked { mend, .. } => Some(mend.clone()),
+        }
+    }
 }
 
 /// Everything that the rules look at.
@@ -88,6 +144,14 @@ pub struct ConsumerFacts {
     pub alarms: Fact<Vec<String>>,
     /// How long ago the oldest message that was looked at in its dead-letter queue was sent, in seconds; nothing in an empty queue.
     pub oldest_dead_letter_seconds: Fact<Option<u64>>,
+}
+
+impl ConsumerFacts {
+    /// The mapping from its own queue.
+    #[must_use]
+    pub fn mapping(&self) -> Option<&MappingFacts> {
+        self.mappings.known()?.iter().find(|mapping| mapping.source() == self.queue_name)
+    }
 }
 
 /// A function.
@@ -158,6 +222,14 @@ pub struct MappingFacts {
     pub provisioned_pollers: bool,
 }
 
+impl MappingFacts {
+    /// The name of the queue.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        last_part(&self.source_arn)
+    }
+}
+
 /// A queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueFacts {
@@ -181,6 +253,8 @@ pub struct QueueFacts {
     pub tls_only: bool,
     /// Messages that wait in it, approximately.
     pub visible: u64,
+    /// Messages that somebody has received, approximately.
+    pub in_flight: u64,
 }
 
 /// Where messages go that were received too often.
@@ -190,6 +264,19 @@ pub struct RedrivePolicy {
     pub target_arn: String,
     /// After how many receives.
     pub max_receive_count: u64,
+}
+
+impl RedrivePolicy {
+    /// The name of the dead-letter queue.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        last_part(&self.target_arn)
+    }
+}
+
+/// The name in an ARN.
+fn last_part(arn: &str) -> &str {
+    arn.rsplit(':').next().unwrap_or(arn)
 }
 
 /// Which queues may name a queue as their dead-letter queue.
@@ -239,8 +326,7 @@ pub struct RedriveFacts {
 }
 
 /// Jobs that do not go on by themselves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StuckJobs {
     /// For how long they have not moved, in seconds.
     pub after_seconds: u64,

@@ -55,7 +55,15 @@ pub(super) struct Rule {
 
 impl Rule {
     fn finding(&self, subject: &str, severity: Severity, found: impl Into<String>, mend: Option<String>) -> Finding {
-        Finding { rule: self.name, subject: subject.to_owned(), severity, found: found.into(), why: self.why, source: self.source, mend }
+        Finding {
+            rule: self.name,
+            subject: subject.to_owned(),
+            severity,
+            found: found.into(),
+            why: self.why,
+            source: self.source,
+            mend,
+        }
     }
 
     /// It holds.
@@ -75,8 +83,7 @@ impl Rule {
 
     /// It cannot be said.
     pub(super) fn unknown(&self, subject: &str, gap: &Gap) -> Finding {
-        let (found, mend) = words(gap);
-        self.finding(subject, Severity::Unknown, found, mend)
+        self.finding(subject, Severity::Unknown, gap.to_string(), gap.mend())
     }
 
     /// What is known, or the finding that nothing is.
@@ -85,17 +92,5 @@ impl Rule {
             Fact::Known(value) => Ok(value),
             Fact::Unknown(gap) => Err(self.unknown(subject, gap)),
         }
-    }
-}
-
-fn words(gap: &Gap) -> (String, Option<String>) {
-    match gap {
-        Gap::Denied { action } => {
-            (format!("not known: {action} is denied"), Some(format!("allow yourself {action}, or ask somebody who may")))
-        }
-        Gap::Missing => ("not known: it does not exist".to_owned(), None),
-        Gap::Unsupported { action } => (format!("not known: this engine does not know {action}"), None),
-        Gap::Failed { action, reason } => (format!("not known: {action} failed: {reason}"), Some("run `ikkai doctor` again".to_owned())),
-        Gap::NotAsked { reason, mend } => (format!("not looked at: {reason}"), Some(mend.clone())),
     }
 }

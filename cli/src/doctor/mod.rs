@@ -8,7 +8,9 @@ mod finding;
 pub mod gather;
 pub mod report;
 mod rules;
+mod time;
 
 pub use self::facts::Facts;
 pub use self::finding::{Finding, Severity};
 pub use self::rules::examine;
+pub use self::time::time;

@@ -84,7 +84,10 @@ fn mapping(mapping: &EventSourceMappingConfiguration) -> MappingFacts {
         batch_size: number(mapping.batch_size()),
         window_seconds: number(mapping.maximum_batching_window_in_seconds()),
         reports_item_failures: mapping.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures),
-        max_concurrency: mapping.scaling_config().and_then(|scaling| scaling.maximum_concurrency()).map(|most| number(Some(most))),
+        max_concurrency: mapping
+            .scaling_config()
+            .and_then(|scaling| scaling.maximum_concurrency())
+            .map(|most| number(Some(most))),
         filters: mapping.filter_criteria().map_or(0, |criteria| criteria.filters().len()),
         provisioned_pollers: mapping.provisioned_poller_config().is_some(),
     }
@@ -100,7 +103,8 @@ mod tests {
 
     #[test]
     fn only_what_the_rules_compare_is_kept_of_an_environment() {
-        let variables = [("IKKAI_QUEUE_NAME", "q"), ("IKKAI_MAX_ATTEMPTS", "3"), ("IKKAI_MAX_CONCURRENCY", "many"), ("SECRET", "s3cret")];
+        let variables =
+            [("IKKAI_QUEUE_NAME", "q"), ("IKKAI_MAX_ATTEMPTS", "3"), ("IKKAI_MAX_CONCURRENCY", "many"), ("SECRET", "s3cret")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let settings = read_settings(&variables);
         assert_eq!((settings.queue_name.as_deref(), settings.max_attempts, settings.max_concurrency), (Some("q"), Some(3), None));
@@ -111,7 +115,8 @@ mod tests {
     fn a_mapping_is_read_with_what_it_leaves_out() {
         let bare = mapping(&EventSourceMappingConfiguration::builder().uuid("u").state("Enabled").batch_size(10).build());
         assert_eq!((bare.batch_size, bare.max_concurrency, bare.filters, bare.reports_item_failures), (10, None, 0, false));
-        let reporting = EventSourceMappingConfiguration::builder().function_response_types(FunctionResponseType::ReportBatchItemFailures);
+        let reporting =
+            EventSourceMappingConfiguration::builder().function_response_types(FunctionResponseType::ReportBatchItemFailures);
         assert!(mapping(&reporting.build()).reports_item_failures);
     }
 }

@@ -38,21 +38,6 @@ fn of_code(action: &str, code: &str, message: &str) -> Gap {
     }
 }
 
-impl<T> Fact<T> {
-    /// What follows from what is known.
-    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
-        match self {
-            Self::Known(value) => next(value),
-            Self::Unknown(gap) => Fact::Unknown(gap),
-        }
-    }
-
-    /// What is known, seen in another way.
-    pub(super) fn map<U>(self, next: impl FnOnce(T) -> U) -> Fact<U> {
-        self.and_then(|value| Fact::Known(next(value)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,9 +8,8 @@ mod queues;
 mod resources;
 mod tables;
 
-use self::operators::Told;
 use self::resources::Resources;
-use super::facts::{ConsumerFacts, Fact, Facts};
+use super::facts::{ConsumerFacts, Fact, Facts, Gap};
 use crate::deployment::{DeployedConsumer, Deployment};
 use crate::progress::Progress;
 
@@ -27,9 +26,13 @@ pub async fn facts(deployment: &Deployment, wishes: Wishes, progress: &Progress)
     let resources = resources::of(deployment).await;
     let operators = operators::ask(deployment, wishes).await;
     let mut consumers = Vec::new();
-    for consumer in deployment.consumers() {
-        step.detail(&consumer.name);
-        consumers.push(look_at(deployment, &consumer, &resources, &operators).await);
+    for named in deployment.consumers() {
+        step.detail(&named.name);
+        consumers.push(ConsumerFacts {
+            alarms: resources.clone().map(|resources| resources.alarms_of(&named)),
+            oldest_dead_letter_seconds: operators.oldest(&named.dead_letter_queue),
+            ..look_at(deployment, &named, &resources).await
+        });
     }
     step.detail("tables");
     let tables = tables::all(deployment).await;
@@ -44,34 +47,38 @@ pub async fn facts(deployment: &Deployment, wishes: Wishes, progress: &Progress)
     }
 }
 
-async fn look_at(
-    deployment: &Deployment,
-    consumer: &DeployedConsumer,
-    resources: &Fact<Resources>,
-    operators: &Told,
-) -> ConsumerFacts {
+/// Looks at a consumer alone, without what CloudFormation and the operators' function tell about it.
+pub async fn consumer(deployment: &Deployment, named: &DeployedConsumer) -> ConsumerFacts {
+    look_at(deployment, named, &not_needed()).await
+}
+
+fn not_needed<T>() -> Fact<T> {
+    Fact::Unknown(Gap::NotAsked { reason: "nobody asked".to_owned(), mend: "`ikkai doctor`".to_owned() })
+}
+
+async fn look_at(deployment: &Deployment, named: &DeployedConsumer, resources: &Fact<Resources>) -> ConsumerFacts {
     let lambda = aws_sdk_lambda::Client::new(deployment.config());
     let sqs = aws_sdk_sqs::Client::new(deployment.config());
     let (function, reserved, loops, mappings, queue, dead_letter_queue) = tokio::join!(
-        functions::function(&lambda, &consumer.function, resources),
-        functions::reserved(&lambda, &consumer.function),
-        functions::loops(&lambda, &consumer.function),
-        functions::mappings(&lambda, &consumer.function),
-        queues::queue(&sqs, &consumer.queue),
-        queues::queue(&sqs, &consumer.dead_letter_queue),
+        functions::function(&lambda, &named.function, resources),
+        functions::reserved(&lambda, &named.function),
+        functions::loops(&lambda, &named.function),
+        functions::mappings(&lambda, &named.function),
+        queues::queue(&sqs, &named.queue),
+        queues::queue(&sqs, &named.dead_letter_queue),
     );
     ConsumerFacts {
-        name: consumer.name.clone(),
-        function_name: consumer.function.clone(),
+        name: named.name.clone(),
+        function_name: named.function.clone(),
         function,
         reserved,
         loops,
         mappings,
-        queue_name: consumer.queue.clone(),
+        queue_name: named.queue.clone(),
         queue,
-        dead_letter_queue_name: consumer.dead_letter_queue.clone(),
-        oldest_dead_letter_seconds: operators.oldest(&consumer.dead_letter_queue),
+        dead_letter_queue_name: named.dead_letter_queue.clone(),
         dead_letter_queue,
-        alarms: resources.clone().map(|resources| resources.alarms_of(consumer)),
+        alarms: not_needed(),
+        oldest_dead_letter_seconds: not_needed(),
     }
 }

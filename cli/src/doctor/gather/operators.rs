@@ -37,7 +37,8 @@ pub(super) async fn ask(deployment: &Deployment, wishes: Wishes) -> Told {
     };
     let client = Client::new(deployment.config());
     let request = StatusRequest { queue: "all".to_owned(), stuck_after_seconds: wishes.stuck_after_seconds };
-    let (function_name, retries, status) = tokio::join!(exists(&client, name), retries(&client, name), status(&client, name, request));
+    let (function_name, retries, status) =
+        tokio::join!(exists(&client, name), retries(&client, name), status(&client, name, request));
     let stuck = match (&status, wishes.stuck_after_seconds) {
         (_, None) => Fact::Unknown(Gap::NotAsked {
             reason: "it reads the whole jobs table".to_owned(),
@@ -69,7 +70,9 @@ async fn exists(client: &Client, name: &str) -> Fact<String> {
 
 async fn retries(client: &Client, name: &str) -> Fact<u64> {
     match client.get_function_event_invoke_config().function_name(name).send().await {
-        Ok(answer) => Fact::Known(answer.maximum_retry_attempts().and_then(|most| u64::try_from(most).ok()).unwrap_or(DEFAULT_RETRIES)),
+        Ok(answer) => {
+            Fact::Known(answer.maximum_retry_attempts().and_then(|most| u64::try_from(most).ok()).unwrap_or(DEFAULT_RETRIES))
+        }
         Err(error) => match gap("lambda:GetFunctionEventInvokeConfig", &error) {
             // No configuration is the default one.
             Gap::Missing => Fact::Known(DEFAULT_RETRIES),
@@ -156,7 +159,9 @@ mod tests {
     #[test]
     fn what_was_not_seen_is_not_known() {
         let now = EpochMillis::from_i64(0);
-        for (queue, name) in [(status(None, 3), "s-email-dlq"), (status(None, 0), "other"), (status(Some("soon"), 1), "s-email-dlq")] {
+        for (queue, name) in
+            [(status(None, 3), "s-email-dlq"), (status(None, 0), "other"), (status(Some("soon"), 1), "s-email-dlq")]
+        {
             assert!(matches!(oldest(&[queue], name, now), Fact::Unknown(_)));
         }
     }

@@ -5,7 +5,10 @@ use serde_json::Value;
 /// Whether a statement denies everybody everything without TLS.
 pub(super) fn refuses_plain_requests(policy: &Value) -> bool {
     one_or_many(&policy["Statement"]).iter().any(|statement| {
-        statement["Effect"] == "Deny" && meets_everybody(statement) && meets_every_action(statement) && asks_for_tls(&statement["Condition"])
+        statement["Effect"] == "Deny"
+            && meets_everybody(statement)
+            && meets_every_action(statement)
+            && asks_for_tls(&statement["Condition"])
     })
 }
 
@@ -21,7 +24,12 @@ fn meets_every_action(statement: &Value) -> bool {
 
 /// The condition that is met by a request without TLS, and nothing beside it, which would narrow it.
 fn asks_for_tls(condition: &Value) -> bool {
-    let single = |value: &'_ Value| value.as_object().filter(|members| members.len() == 1).and_then(|members| members.iter().next().map(|(name, value)| (name.clone(), value.clone())));
+    let single = |value: &'_ Value| {
+        value
+            .as_object()
+            .filter(|members| members.len() == 1)
+            .and_then(|members| members.iter().next().map(|(name, value)| (name.clone(), value.clone())))
+    };
     let Some((operator, keys)) = single(condition) else { return false };
     let Some((key, value)) = single(&keys) else { return false };
     let is_false = |value: &Value| value == "false" || *value == Value::Bool(false);

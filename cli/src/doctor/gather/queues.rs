@@ -44,6 +44,7 @@ fn read(attributes: &HashMap<QueueAttributeName, String>) -> QueueFacts {
         },
         tls_only: refuses_plain_requests(&document(QueueAttributeName::Policy)),
         visible: number(QueueAttributeName::ApproximateNumberOfMessages),
+        in_flight: number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
     }
 }
 

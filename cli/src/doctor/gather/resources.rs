@@ -47,7 +47,8 @@ impl Resources {
     pub(super) fn alarms_of(&self, consumer: &DeployedConsumer) -> Vec<String> {
         let logical = format!("{}DeadLetter", consumer.prefix);
         let of_queue = |alarm: &&Alarm| {
-            alarm.logical_id.starts_with(&logical) || (!consumer.dead_letter_queue.is_empty() && alarm.name.contains(&consumer.dead_letter_queue))
+            alarm.logical_id.starts_with(&logical)
+                || (!consumer.dead_letter_queue.is_empty() && alarm.name.contains(&consumer.dead_letter_queue))
         };
         self.alarms.iter().filter(of_queue).map(|alarm| alarm.name.clone()).collect()
     }

@@ -41,7 +41,8 @@ async fn table(client: &Client, name: &str, table_name: &str) -> TableFacts {
             description.attribute_name.filter(|_| works)
         }),
         point_in_time_recovery: fact("dynamodb:DescribeContinuousBackups", backups).map(|answer| {
-            let description = answer.continuous_backups_description().and_then(|backups| backups.point_in_time_recovery_description());
+            let description =
+                answer.continuous_backups_description().and_then(|backups| backups.point_in_time_recovery_description());
             description.and_then(|recovery| recovery.point_in_time_recovery_status()) == Some(&PointInTimeRecoveryStatus::Enabled)
         }),
     }

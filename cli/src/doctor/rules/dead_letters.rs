@@ -3,11 +3,10 @@
 use super::source::{SET_QUEUE_ATTRIBUTES, SQS_DEAD_LETTERS, SQS_METRICS, SQS_RETENTION};
 use crate::doctor::facts::{AllowPolicy, ConsumerFacts};
 use crate::doctor::finding::{Judged, Rule};
+use crate::doctor::time::time;
 
 /// SQS keeps no message longer, in seconds.
-const LONGEST_RETENTION: u64 = 14 * DAY;
-
-const DAY: u64 = 86_400;
+const LONGEST_RETENTION: u64 = 14 * 86_400;
 
 const FINAL: Rule = Rule {
     name: "dead-letters-stay",
@@ -41,7 +40,8 @@ const ALARM: Rule = Rule {
     source: SQS_METRICS,
 };
 
-const EMPTY: Rule = Rule { name: "dead-letters", why: "each of them is a job that somebody waits for", source: "docs/runbook.md" };
+const EMPTY: Rule =
+    Rule { name: "dead-letters", why: "each of them is a job that somebody waits for", source: "docs/runbook.md" };
 
 const AGE: Rule = Rule { name: "dead-letter-age", why: "retention removes messages unseen and for good", source: SQS_RETENTION };
 
@@ -62,7 +62,10 @@ pub(super) fn retention(consumer: &ConsumerFacts) -> Judged {
     let queue = RETENTION.known(&consumer.name, &consumer.queue)?;
     let dead_letters = RETENTION.known(&consumer.name, &consumer.dead_letter_queue)?;
     let found = format!("{}, its source {}", time(dead_letters.retention_seconds), time(queue.retention_seconds));
-    let mend = format!("make the retention of {} 14 days, and its source's less: parameter QueueRetentionDays", consumer.dead_letter_queue_name);
+    let mend = format!(
+        "make the retention of {} 14 days, and its source's less: parameter QueueRetentionDays",
+        consumer.dead_letter_queue_name
+    );
     if dead_letters.retention_seconds <= queue.retention_seconds {
         return RETENTION.error(&consumer.name, found, mend);
     }
@@ -80,7 +83,9 @@ pub(super) fn allow_policy(consumer: &ConsumerFacts) -> Judged {
     match &dead_letters.allow_policy {
         AllowPolicy::All => ALLOW.warning(&consumer.name, "every queue may dead-letter here", mend),
         AllowPolicy::None => ALLOW.error(&consumer.name, "no queue may dead-letter here", mend),
-        AllowPolicy::Queues(arns) if !arns.contains(&queue.arn) => ALLOW.error(&consumer.name, "its own source is not among the queues", mend),
+        AllowPolicy::Queues(arns) if !arns.contains(&queue.arn) => {
+            ALLOW.error(&consumer.name, "its own source is not among the queues", mend)
+        }
         AllowPolicy::Queues(arns) if arns.len() > 1 => {
             ALLOW.warning(&consumer.name, format!("{} queues may dead-letter here", arns.len()), mend)
         }
@@ -121,9 +126,11 @@ pub(super) fn empty(consumer: &ConsumerFacts) -> Judged {
     let queue = EMPTY.known(&consumer.name, &consumer.dead_letter_queue)?;
     match queue.visible {
         0 => EMPTY.ok(&consumer.name, "empty"),
-        messages => {
-            EMPTY.warning(&consumer.name, format!("about {messages} messages"), format!("look: `ikkai dlq list {}`", consumer.name))
-        }
+        messages => EMPTY.warning(
+            &consumer.name,
+            format!("about {messages} messages"),
+            format!("look: `ikkai dlq list {}`", consumer.name),
+        ),
     }
 }
 
@@ -134,20 +141,12 @@ pub(super) fn age(consumer: &ConsumerFacts) -> Judged {
     let Some(oldest) = *oldest else {
         return AGE.ok(&consumer.name, "empty");
     };
-    let found = format!("the oldest that was looked at is {} old, of {} that it is kept", time(oldest), time(queue.retention_seconds));
+    let found =
+        format!("the oldest that was looked at is {} old, of {} that it is kept", time(oldest), time(queue.retention_seconds));
     let mend = format!("put back or discard what is in {}: `ikkai dlq list {}`", consumer.dead_letter_queue_name, consumer.name);
     match oldest.saturating_mul(100) / queue.retention_seconds.max(1) {
         80.. => AGE.error(&consumer.name, found, mend),
         50..80 => AGE.warning(&consumer.name, found, mend),
         _ => AGE.ok(&consumer.name, found),
-    }
-}
-
-/// `14 days`, `90 s`: whole days, hours or minutes where it is at least two of them.
-pub(super) fn time(seconds: u64) -> String {
-    let units = [(DAY, "days"), (3_600, "hours"), (60, "minutes")];
-    match units.iter().find(|(unit, _)| seconds >= 2 * unit) {
-        Some((unit, name)) => format!("{} {name}", seconds / unit),
-        None => format!("{seconds} s"),
     }
 }

@@ -1,6 +1,5 @@
 //! Rules about a consumer's function.
 
-use super::mapping;
 use super::source::{LAMBDA_LOOPS, LAMBDA_RUNTIMES, LOG_GROUPS};
 use crate::doctor::facts::{ConsumerFacts, Fact, Gap, Loops};
 use crate::doctor::finding::{Judged, Rule};
@@ -17,7 +16,8 @@ const LOOPS: Rule = Rule {
     source: LAMBDA_LOOPS,
 };
 
-const LOGS: Rule = Rule { name: "log-retention", why: "a log group that Lambda makes by itself keeps its lines for ever", source: LOG_GROUPS };
+const LOGS: Rule =
+    Rule { name: "log-retention", why: "a log group that Lambda makes by itself keeps its lines for ever", source: LOG_GROUPS };
 
 const SETTINGS: Rule = Rule {
     name: "settings-agree",
@@ -30,15 +30,23 @@ const SETTINGS: Rule = Rule {
 pub(super) fn works(consumer: &ConsumerFacts) -> Judged {
     let function = match &consumer.function {
         Fact::Unknown(Gap::Missing) => {
-            return WORKS.error(&consumer.name, format!("there is no function {}", consumer.function_name), "deploy the stack again");
+            return WORKS.error(
+                &consumer.name,
+                format!("there is no function {}", consumer.function_name),
+                "deploy the stack again",
+            );
         }
         fact => WORKS.known(&consumer.name, fact)?,
     };
     let found = [function.runtime.as_str(), function.state.as_str()].join(" ").trim().to_owned();
     match function.state.as_str() {
         "Failed" => WORKS.error(&consumer.name, found, "look at StateReason: `aws lambda get-function-configuration`"),
-        "Inactive" | "Pending" => WORKS.warning(&consumer.name, found, "it becomes active with its first invocation; run `ikkai doctor` again"),
-        _ if function.runtime != RUNTIME => WORKS.warning(&consumer.name, found, format!("the functions are built for {RUNTIME}")),
+        "Inactive" | "Pending" => {
+            WORKS.warning(&consumer.name, found, "it becomes active with its first invocation; run `ikkai doctor` again")
+        }
+        _ if function.runtime != RUNTIME => {
+            WORKS.warning(&consumer.name, found, format!("the functions are built for {RUNTIME}"))
+        }
         _ => WORKS.ok(&consumer.name, found),
     }
 }
@@ -48,7 +56,10 @@ pub(super) fn loops(consumer: &ConsumerFacts) -> Judged {
     match LOOPS.known(&consumer.name, &consumer.loops)? {
         Loops::Allowed => LOOPS.ok(&consumer.name, "allowed"),
         Loops::Terminated => {
-            let mend = format!("`aws lambda put-function-recursion-config --function-name {} --recursive-loop Allow`", consumer.function_name);
+            let mend = format!(
+                "`aws lambda put-function-recursion-config --function-name {} --recursive-loop Allow`",
+                consumer.function_name
+            );
             LOOPS.error(&consumer.name, "stopped by Lambda", mend)
         }
     }
@@ -74,22 +85,41 @@ pub(super) fn settings(consumer: &ConsumerFacts) -> Judged {
     let numbers = [
         ("IKKAI_MAX_RECEIVE_COUNT", told.max_receive_count, receives, "maxReceiveCount"),
         ("IKKAI_QUEUE_RETENTION_SECONDS", told.queue_retention_seconds, Some(queue.retention_seconds), "the queue's retention"),
-        ("IKKAI_FUNCTION_TIMEOUT_SECONDS", told.function_timeout_seconds, Some(function.timeout_seconds), "the function's timeout"),
+        (
+            "IKKAI_FUNCTION_TIMEOUT_SECONDS",
+            told.function_timeout_seconds,
+            Some(function.timeout_seconds),
+            "the function's timeout",
+        ),
     ];
     let mut wrong: Vec<String> = numbers.into_iter().filter_map(|(name, told, is, what)| differs(name, told, is, what)).collect();
     if told.queue_name.as_deref() != Some(consumer.queue_name.as_str()) {
-        wrong.push(format!("IKKAI_QUEUE_NAME is {}, the queue {}", told.queue_name.as_deref().unwrap_or("not set"), consumer.queue_name));
+        wrong.push(format!(
+            "IKKAI_QUEUE_NAME is {}, the queue {}",
+            told.queue_name.as_deref().unwrap_or("not set"),
+            consumer.queue_name
+        ));
     }
-    let drift = differs("IKKAI_MAX_CONCURRENCY", told.max_concurrency, mapping::most_at_a_time(consumer), "the mapping's maximum");
+    let drift = differs(
+        "IKKAI_MAX_CONCURRENCY",
+        told.max_concurrency,
+        consumer.mapping().and_then(|mapping| mapping.max_concurrency),
+        "the mapping's maximum",
+    );
     if !wrong.is_empty() {
         wrong.extend(drift);
-        return SETTINGS.error(&consumer.name, wrong.join("; "), "deploy the stack again: the template sets both sides from one parameter");
+        return SETTINGS.error(
+            &consumer.name,
+            wrong.join("; "),
+            "deploy the stack again: the template sets both sides from one parameter",
+        );
     }
     match drift {
         None => SETTINGS.ok(&consumer.name, "they do"),
         // What `consumer set-concurrency` leaves behind: only the provider's rate, which the function divides by it, is off.
         Some(drift) => {
-            let mend = format!("`ikkai consumer set-concurrency {} N` back, or deploy the parameter …MaxConcurrency", consumer.name);
+            let mend =
+                format!("`ikkai consumer set-concurrency {} N` back, or deploy the parameter …MaxConcurrency", consumer.name);
             SETTINGS.warning(&consumer.name, drift, mend)
         }
     }

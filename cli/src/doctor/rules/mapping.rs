@@ -1,7 +1,7 @@
 //! Rules about what feeds a consumer.
 
 use super::source::{LAMBDA_FILTERS, LAMBDA_SQS, LAMBDA_SQS_ERRORS, LAMBDA_SQS_SCALING};
-use crate::doctor::facts::{ConsumerFacts, Fact, Gap, MappingFacts};
+use crate::doctor::facts::{ConsumerFacts, Gap, MappingFacts};
 use crate::doctor::finding::{Finding, Judged, Rule};
 
 /// Most messages that one call to SQS changes; the kit sets the visibility of a batch with one.
@@ -10,7 +10,8 @@ const BATCH: u64 = 10;
 /// Lambda starts with so many pollers, whatever is reserved.
 const POLLERS: u64 = 5;
 
-const MAPPED: Rule = Rule { name: "mapping", why: "without a mapping nobody works on the queue; with two, nobody bounds it", source: LAMBDA_SQS };
+const MAPPED: Rule =
+    Rule { name: "mapping", why: "without a mapping nobody works on the queue; with two, nobody bounds it", source: LAMBDA_SQS };
 
 const ENABLED: Rule = Rule {
     name: "mapping-enabled",
@@ -43,19 +44,26 @@ const BATCH_SIZE: Rule = Rule {
     source: LAMBDA_SQS,
 };
 
-const FILTER: Rule =
-    Rule { name: "no-filter", why: "a message that no filter lets through is deleted for good, without a trace", source: LAMBDA_FILTERS };
+const FILTER: Rule = Rule {
+    name: "no-filter",
+    why: "a message that no filter lets through is deleted for good, without a trace",
+    source: LAMBDA_FILTERS,
+};
 
 /// One mapping, from the consumer's queue.
 pub(super) fn mapped(consumer: &ConsumerFacts) -> Judged {
     let mappings = MAPPED.known(&consumer.name, &consumer.mappings)?;
-    let of_queue = |mapping: &&MappingFacts| super::queue::last_part(&mapping.source_arn) == consumer.queue_name;
+    let of_queue = |mapping: &&MappingFacts| mapping.source() == consumer.queue_name;
     match mappings.iter().filter(of_queue).count() {
         0 => MAPPED.error(&consumer.name, format!("none from {}", consumer.queue_name), "deploy the stack again"),
         1 if mappings.len() == 1 => MAPPED.ok(&consumer.name, format!("from {}", consumer.queue_name)),
         _ => {
             let found = format!("{} mappings feed {}", mappings.len(), consumer.function_name);
-            MAPPED.error(&consumer.name, found, "remove those that are not the stack's: the consumer takes messages of its own queue only")
+            MAPPED.error(
+                &consumer.name,
+                found,
+                "remove those that are not the stack's: the consumer takes messages of its own queue only",
+            )
         }
     }
 }
@@ -89,7 +97,8 @@ pub(super) fn concurrency(consumer: &ConsumerFacts) -> Judged {
         Some(most) => CONCURRENCY.ok(&consumer.name, format!("{most} invocations at a time")),
         None if mapping.provisioned_pollers => CONCURRENCY.ok(&consumer.name, "bounded by its provisioned pollers"),
         None => {
-            let mend = format!("`ikkai consumer set-concurrency {} N`, and the parameter …MaxConcurrency for good", consumer.name);
+            let mend =
+                format!("`ikkai consumer set-concurrency {} N`, and the parameter …MaxConcurrency for good", consumer.name);
             CONCURRENCY.warning(&consumer.name, "not bounded", mend)
         }
     }
@@ -102,14 +111,21 @@ pub(super) fn reserved(consumer: &ConsumerFacts) -> Judged {
         return RESERVED.ok(&consumer.name, "none: the mapping's maximum bounds the consumer");
     };
     if reserved == 0 {
-        let mend = format!("`ikkai consumer pause {}`, then `aws lambda delete-function-concurrency` on {}", consumer.name, consumer.function_name);
+        let mend = format!(
+            "`ikkai consumer pause {}`, then `aws lambda delete-function-concurrency` on {}",
+            consumer.name, consumer.function_name
+        );
         return RESERVED.error(&consumer.name, "0: nothing runs, and messages go on using up receives", mend);
     }
     let mapping = single(&RESERVED, consumer)?;
     let more = format!("reserve more for {}, or let the mapping take less", consumer.function_name);
     match mapping.max_concurrency {
-        Some(most) if most > reserved => RESERVED.error(&consumer.name, format!("{reserved}, the mapping takes up to {most}"), more),
-        _ if reserved < POLLERS => RESERVED.warning(&consumer.name, format!("{reserved}, fewer than the {POLLERS} that Lambda asks for"), more),
+        Some(most) if most > reserved => {
+            RESERVED.error(&consumer.name, format!("{reserved}, the mapping takes up to {most}"), more)
+        }
+        _ if reserved < POLLERS => {
+            RESERVED.warning(&consumer.name, format!("{reserved}, fewer than the {POLLERS} that Lambda asks for"), more)
+        }
         _ => RESERVED.ok(&consumer.name, reserved.to_string()),
     }
 }
@@ -134,14 +150,7 @@ pub(super) fn no_filter(consumer: &ConsumerFacts) -> Judged {
 }
 
 /// The mapping from the consumer's queue. That there is none, or another one beside it, is the rule [`mapped`]'s to say.
-pub(super) fn single<'a>(rule: &Rule, consumer: &'a ConsumerFacts) -> Result<&'a MappingFacts, Finding> {
-    let mappings = rule.known(&consumer.name, &consumer.mappings)?;
-    let of_queue = mappings.iter().find(|mapping| super::queue::last_part(&mapping.source_arn) == consumer.queue_name);
-    of_queue.ok_or_else(|| rule.unknown(&consumer.name, &Gap::Missing))
-}
-
-/// What bounds the consumer, where that is known.
-pub(super) fn most_at_a_time(consumer: &ConsumerFacts) -> Option<u64> {
-    let Fact::Known(mappings) = &consumer.mappings else { return None };
-    mappings.iter().find_map(|mapping| mapping.max_concurrency)
+fn single<'a>(rule: &Rule, consumer: &'a ConsumerFacts) -> Result<&'a MappingFacts, Finding> {
+    rule.known(&consumer.name, &consumer.mappings)?;
+    consumer.mapping().ok_or_else(|| rule.unknown(&consumer.name, &Gap::Missing))
 }

@@ -42,8 +42,11 @@ const RECEIVES: Rule = Rule {
 
 const ENCRYPTION: Rule = Rule { name: "encryption", why: "messages lie in the queue in the clear", source: SQS_ENCRYPTION };
 
-const TLS: Rule =
-    Rule { name: "tls-only", why: "without a refusal in the queue's policy a client may send and receive in the clear", source: SQS_TLS };
+const TLS: Rule = Rule {
+    name: "tls-only",
+    why: "without a refusal in the queue's policy a client may send and receive in the clear",
+    source: SQS_TLS,
+};
 
 const TYPES: Rule = Rule {
     name: "queue-types",
@@ -58,7 +61,11 @@ pub(super) fn exist(consumer: &ConsumerFacts) -> Judged {
         match queue {
             Fact::Known(_) => {}
             Fact::Unknown(Gap::Missing) => {
-                let found = if name.is_empty() { "the stack's outputs name no such queue".to_owned() } else { format!("there is no queue {name}") };
+                let found = if name.is_empty() {
+                    "the stack's outputs name no such queue".to_owned()
+                } else {
+                    format!("there is no queue {name}")
+                };
                 return EXISTS.error(&consumer.name, found, "deploy the stack again; messages of a deleted queue are gone");
             }
             Fact::Unknown(gap) => return Err(EXISTS.unknown(&consumer.name, gap)),
@@ -89,7 +96,10 @@ pub(super) fn visibility(consumer: &ConsumerFacts) -> Judged {
     if queue.visibility_seconds >= needed {
         return VISIBILITY.ok(&consumer.name, found);
     }
-    let mend = format!("make the visibility timeout of {} at least {needed} s; the template derives it from the function timeout", consumer.queue_name);
+    let mend = format!(
+        "make the visibility timeout of {} at least {needed} s; the template derives it from the function timeout",
+        consumer.queue_name
+    );
     VISIBILITY.error(&consumer.name, found, mend)
 }
 
@@ -97,12 +107,16 @@ pub(super) fn visibility(consumer: &ConsumerFacts) -> Judged {
 pub(super) fn redrive_policy(consumer: &ConsumerFacts) -> Judged {
     let queue = REDRIVE_POLICY.known(&consumer.name, &consumer.queue)?;
     let Some(policy) = &queue.redrive_policy else {
-        let mend = format!("give {} a redrive policy with {} as its target", consumer.queue_name, consumer.dead_letter_queue_name);
+        let mend =
+            format!("give {} a redrive policy with {} as its target", consumer.queue_name, consumer.dead_letter_queue_name);
         return REDRIVE_POLICY.error(&consumer.name, "none", mend);
     };
-    let found = format!("to {}", last_part(&policy.target_arn));
-    if last_part(&policy.target_arn) != consumer.dead_letter_queue_name {
-        let mend = format!("make {} the target, as the template does; the operators' commands look there", consumer.dead_letter_queue_name);
+    let found = format!("to {}", policy.target());
+    if policy.target() != consumer.dead_letter_queue_name {
+        let mend = format!(
+            "make {} the target, as the template does; the operators' commands look there",
+            consumer.dead_letter_queue_name
+        );
         return REDRIVE_POLICY.error(&consumer.name, found, mend);
     }
     if matches!(consumer.dead_letter_queue, Fact::Unknown(Gap::Missing)) {
@@ -175,9 +189,4 @@ fn both(
     let names = names.join(" and ");
     let finding: Finding = rule.error(&consumer.name, format!("{names}: {bad}"), mend(&names))?;
     Ok(Finding { severity, ..finding })
-}
-
-/// The name in an ARN.
-pub(super) fn last_part(arn: &str) -> &str {
-    arn.rsplit(':').next().unwrap_or(arn)
 }

@@ -7,7 +7,8 @@ pub(super) const LAMBDA_FILTERS: &str = "https://docs.aws.amazon.com/lambda/late
 pub(super) const LAMBDA_LOOPS: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html";
 pub(super) const LAMBDA_RUNTIMES: &str = "https://docs.aws.amazon.com/lambda/latest/dg/functions-states.html";
 pub(super) const LAMBDA_ASYNC: &str = "https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html";
-pub(super) const LOG_GROUPS: &str = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/Working-with-log-groups-and-streams.html";
+pub(super) const LOG_GROUPS: &str =
+    "https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/Working-with-log-groups-and-streams.html";
 pub(super) const SET_QUEUE_ATTRIBUTES: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html";
 pub(super) const SQS_DEAD_LETTERS: &str =
@@ -21,6 +22,7 @@ pub(super) const SQS_TLS: &str =
 pub(super) const SQS_METRICS: &str =
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html";
 pub(super) const TABLE_TTL: &str = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html";
-pub(super) const TABLE_RECOVERY: &str = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Point-in-time-recovery.html";
+pub(super) const TABLE_RECOVERY: &str =
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Point-in-time-recovery.html";
 pub(super) const TABLE_PROTECTION: &str =
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithTables.Basics.html";

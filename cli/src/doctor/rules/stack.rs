@@ -1,9 +1,9 @@
 //! Rules about the stack as a whole.
 
-use super::dead_letters::time;
 use super::source::LAMBDA_ASYNC;
 use crate::doctor::facts::{Fact, Facts, Gap};
 use crate::doctor::finding::{Judged, Rule};
+use crate::doctor::time::time;
 
 /// What these rules are asked about.
 const OPERATORS: &str = "operators' function";
@@ -20,18 +20,26 @@ const RETRIES: Rule = Rule {
     source: LAMBDA_ASYNC,
 };
 
-const STUCK: Rule =
-    Rule { name: "stuck-jobs", why: "a job whose message is gone (purged, expired) is found by nobody else", source: "docs/design.md" };
+const STUCK: Rule = Rule {
+    name: "stuck-jobs",
+    why: "a job whose message is gone (purged, expired) is found by nobody else",
+    source: "docs/design.md",
+};
 
-const PERMISSIONS: Rule =
-    Rule { name: "permissions", why: "a function that lacks a permission fails at the first job that needs it", source: "docs/deploying.md" };
+const PERMISSIONS: Rule = Rule {
+    name: "permissions",
+    why: "a function that lacks a permission fails at the first job that needs it",
+    source: "docs/deploying.md",
+};
 
 /// The operators' function is there.
 pub(super) fn redrive_function(facts: &Facts) -> Judged {
     match &facts.redrive.function_name {
-        Fact::Unknown(Gap::Missing) => {
-            DEPLOYED.warning(OPERATORS, "not deployed", "deploy the present template; until then the commands run with your own permissions")
-        }
+        Fact::Unknown(Gap::Missing) => DEPLOYED.warning(
+            OPERATORS,
+            "not deployed",
+            "deploy the present template; until then the commands run with your own permissions",
+        ),
         fact => DEPLOYED.ok(OPERATORS, DEPLOYED.known(OPERATORS, fact)?),
     }
 }
@@ -41,7 +49,8 @@ pub(super) fn redrive_retries(facts: &Facts) -> Judged {
     match RETRIES.known(OPERATORS, &facts.redrive.retries)? {
         0 => RETRIES.ok(OPERATORS, "0"),
         retries => {
-            let mend = "`aws lambda put-function-event-invoke-config --maximum-retry-attempts 0 --function-name …`; the template does";
+            let mend =
+                "`aws lambda put-function-event-invoke-config --maximum-retry-attempts 0 --function-name …`; the template does";
             RETRIES.error(OPERATORS, format!("up to {retries}"), mend)
         }
     }
@@ -57,7 +66,11 @@ pub(super) fn stuck_jobs(facts: &Facts) -> Judged {
     }
     let some = stuck.job_ids.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
     let found = format!("{} have not moved for {since}, such as {some}", stuck.job_ids.len());
-    STUCK.warning(subject, found, "`ikkai dlq show JOB_ID` says where each stands; a lost message is made again by `ikkai dlq redrive --job-id`")
+    STUCK.warning(
+        subject,
+        found,
+        "`ikkai dlq show JOB_ID` says where each stands; a lost message is made again by `ikkai dlq redrive --job-id`",
+    )
 }
 
 /// The roles suffice. Nothing here can tell without trying.

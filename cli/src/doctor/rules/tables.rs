@@ -7,7 +7,11 @@ use crate::doctor::finding::{Judged, Rule};
 /// The attribute by which items expire.
 const EXPIRES_AT: &str = "expires_at";
 
-const EXISTS: Rule = Rule { name: "table", why: "without its tables the stack remembers nothing: every job would run again", source: "docs/design.md" };
+const EXISTS: Rule = Rule {
+    name: "table",
+    why: "without its tables the stack remembers nothing: every job would run again",
+    source: "docs/design.md",
+};
 
 const TTL: Rule = Rule {
     name: "time-to-live",
@@ -36,7 +40,11 @@ pub(super) fn exists(table: &TableFacts) -> Judged {
     let subject = subject(table);
     match &table.deletion_protection {
         Fact::Unknown(Gap::Missing) => {
-            let found = if table.table_name.is_empty() { "the stack's outputs name none".to_owned() } else { format!("there is no {}", table.table_name) };
+            let found = if table.table_name.is_empty() {
+                "the stack's outputs name none".to_owned()
+            } else {
+                format!("there is no {}", table.table_name)
+            };
             EXISTS.error(&subject, found, "deploy the present template")
         }
         fact => {
@@ -49,7 +57,12 @@ pub(super) fn exists(table: &TableFacts) -> Judged {
 /// What is over goes.
 pub(super) fn time_to_live(table: &TableFacts) -> Judged {
     let subject = subject(table);
-    let mend = || format!("`aws dynamodb update-time-to-live --table-name {} --time-to-live-specification Enabled=true,AttributeName={EXPIRES_AT}`", table.table_name);
+    let mend = || {
+        format!(
+            "`aws dynamodb update-time-to-live --table-name {} --time-to-live-specification Enabled=true,AttributeName={EXPIRES_AT}`",
+            table.table_name
+        )
+    };
     match TTL.known(&subject, &table.time_to_live)?.as_deref() {
         Some(EXPIRES_AT) => TTL.ok(&subject, format!("on {EXPIRES_AT}")),
         Some(other) => TTL.error(&subject, format!("on {other} instead of {EXPIRES_AT}"), mend()),

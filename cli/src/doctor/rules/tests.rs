@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::doctor::facts::{
-    AllowPolicy, Encryption, Fact, FunctionFacts, Gap, Loops, MappingFacts, QueueFacts, RedriveFacts, RedrivePolicy, SettingsFacts, StuckJobs,
+    AllowPolicy, Encryption, Fact, FunctionFacts, Gap, Loops, MappingFacts, QueueFacts, RedriveFacts, RedrivePolicy,
+    SettingsFacts, StuckJobs,
 };
 
 /// A stack of one consumer, as the template makes it.
@@ -77,6 +78,7 @@ fn queue() -> QueueFacts {
         encryption: Encryption::Sqs,
         tls_only: true,
         visible: 7,
+        in_flight: 1,
     }
 }
 
@@ -151,18 +153,40 @@ const BROKEN: &[(&str, Break, Severity, &str)] = &[
     ("function", |facts| function_of(facts).state = "Failed".into(), Error, "Failed"),
     ("function", |facts| function_of(facts).state = "Inactive".into(), Warning, "Inactive"),
     ("function", |facts| function_of(facts).runtime = "provided.al2".into(), Warning, "provided.al2 "),
-    ("settings-agree", |facts| settings_of(facts).max_receive_count = Some(5), Error, "IKKAI_MAX_RECEIVE_COUNT is 5, maxReceiveCount 6"),
-    ("settings-agree", |facts| settings_of(facts).queue_retention_seconds = None, Error, "IKKAI_QUEUE_RETENTION_SECONDS is not set"),
-    ("settings-agree", |facts| settings_of(facts).function_timeout_seconds = Some(60), Error, "IKKAI_FUNCTION_TIMEOUT_SECONDS is 60"),
+    (
+        "settings-agree",
+        |facts| settings_of(facts).max_receive_count = Some(5),
+        Error,
+        "IKKAI_MAX_RECEIVE_COUNT is 5, maxReceiveCount 6",
+    ),
+    (
+        "settings-agree",
+        |facts| settings_of(facts).queue_retention_seconds = None,
+        Error,
+        "IKKAI_QUEUE_RETENTION_SECONDS is not set",
+    ),
+    (
+        "settings-agree",
+        |facts| settings_of(facts).function_timeout_seconds = Some(60),
+        Error,
+        "IKKAI_FUNCTION_TIMEOUT_SECONDS is 60",
+    ),
     ("settings-agree", |facts| settings_of(facts).queue_name = Some("other".into()), Error, "IKKAI_QUEUE_NAME is other"),
     ("settings-agree", |facts| mapping_of(facts).max_concurrency = Some(20), Warning, "IKKAI_MAX_CONCURRENCY is 2"),
     ("recursive-loop", |facts| facts.consumers[0].loops = Fact::Known(Loops::Terminated), Error, "stopped"),
-    ("log-retention", |facts| function_of(facts).log_group_of_stack = Fact::Known(false), Warning, "/aws/lambda/s-email-consumer"),
+    (
+        "log-retention",
+        |facts| function_of(facts).log_group_of_stack = Fact::Known(false),
+        Warning,
+        "/aws/lambda/s-email-consumer",
+    ),
     ("mapping", |facts| known(&mut facts.consumers[0].mappings).clear(), Error, "none from s-email"),
     ("mapping", |facts| mapping_of(facts).source_arn = "arn:aws:sqs:r:1:other".into(), Error, "none from s-email"),
     (
         "mapping",
-        |facts| known(&mut facts.consumers[0].mappings).push(MappingFacts { source_arn: "arn:aws:sqs:r:1:other".into(), ..mapping() }),
+        |facts| {
+            known(&mut facts.consumers[0].mappings).push(MappingFacts { source_arn: "arn:aws:sqs:r:1:other".into(), ..mapping() })
+        },
         Error,
         "2 mappings",
     ),
@@ -199,7 +223,12 @@ const BROKEN: &[(&str, Break, Severity, &str)] = &[
     ("dead-letter-retention", |facts| dead_letters_of(facts).retention_seconds = 864_000, Warning, "10 days"),
     ("redrive-allow-policy", |facts| dead_letters_of(facts).allow_policy = AllowPolicy::All, Warning, "every queue"),
     ("redrive-allow-policy", |facts| dead_letters_of(facts).allow_policy = AllowPolicy::None, Error, "no queue"),
-    ("redrive-allow-policy", |facts| dead_letters_of(facts).allow_policy = AllowPolicy::Queues(vec!["other".into()]), Error, "its own source"),
+    (
+        "redrive-allow-policy",
+        |facts| dead_letters_of(facts).allow_policy = AllowPolicy::Queues(vec!["other".into()]),
+        Error,
+        "its own source",
+    ),
     (
         "redrive-allow-policy",
         |facts| dead_letters_of(facts).allow_policy = AllowPolicy::Queues(vec!["arn:aws:sqs:r:1:s-email".into(), "other".into()]),
@@ -210,7 +239,12 @@ const BROKEN: &[(&str, Break, Severity, &str)] = &[
     ("message-size", |facts| queue_of(facts).max_message_bytes = 262_144, Warning, "its source 262144 bytes"),
     ("dead-letter-alarm", |facts| facts.consumers[0].alarms = Fact::Known(Vec::new()), Warning, "none"),
     ("dead-letters", |facts| dead_letters_of(facts).visible = 3, Warning, "about 3 messages"),
-    ("dead-letter-age", |facts| facts.consumers[0].oldest_dead_letter_seconds = Fact::Known(Some(604_800)), Warning, "7 days old"),
+    (
+        "dead-letter-age",
+        |facts| facts.consumers[0].oldest_dead_letter_seconds = Fact::Known(Some(604_800)),
+        Warning,
+        "7 days old",
+    ),
     ("dead-letter-age", |facts| facts.consumers[0].oldest_dead_letter_seconds = Fact::Known(Some(967_680)), Error, "11 days old"),
     ("table", |facts| facts.tables[0].deletion_protection = Fact::Unknown(Gap::Missing), Error, "no s-jobs"),
     ("time-to-live", |facts| facts.tables[0].time_to_live = Fact::Known(None), Error, "off"),
