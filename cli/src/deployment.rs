@@ -9,7 +9,8 @@ use aws_sdk_cloudformation::error::DisplayErrorContext;
 use crate::local::aws::sdk_config;
 use crate::local::running::Running;
 
-/// What the output that names a consumer's function ends in; before it stands the consumer's prefix, as in `EmailConsumerFunctionName`.
+/// What the output that names a consumer's function ends in; before it stands the consumer's prefix, as in
+/// `EmailConsumerFunctionName`.
 const CONSUMER: &str = "ConsumerFunctionName";
 
 /// What plays AWS.
@@ -37,7 +38,8 @@ pub enum DeploymentError {
     /// CloudFormation did not tell about it.
     #[error(
         "cannot look at the stack `{stack}`; the name, the region (AWS_REGION), the credentials (for single sign-on: \
-         `aws configure export-credentials --format env`) and the permission cloudformation:DescribeStacks have to be right: {reason}"
+         `aws configure export-credentials --format env`) and the permission cloudformation:DescribeStacks have to be right: \
+         {reason}"
     )]
     Unreachable {
         /// Its name.

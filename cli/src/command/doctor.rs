@@ -19,7 +19,8 @@ pub(super) struct Doctor {
     /// Also lists what is as it should be.
     #[arg(long)]
     all: bool,
-    /// Also looks for jobs that have not moved for so many seconds, at least 60. Reads the whole jobs table: half a read unit for each 4 KB.
+    /// Also looks for jobs that have not moved for so many seconds, at least 60. Reads the whole jobs table: half a read unit
+    /// for each 4 KB.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(60..))]
     stuck_after: Option<u64>,
 }

@@ -142,7 +142,8 @@ pub struct ConsumerFacts {
     pub dead_letter_queue: Fact<QueueFacts>,
     /// The alarms that watch how many messages its dead-letter queue holds.
     pub alarms: Fact<Vec<String>>,
-    /// How long ago the oldest message that was looked at in its dead-letter queue was sent, in seconds; nothing in an empty queue.
+    /// How long ago the oldest message that was looked at in its dead-letter queue was sent, in seconds; nothing in an empty
+    /// queue.
     pub oldest_dead_letter_seconds: Fact<Option<u64>>,
 }
 

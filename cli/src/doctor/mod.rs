@@ -1,7 +1,8 @@
 //! `ikkai doctor`: checks a deployed stack against what the kit counts on.
 //!
-//! [`gather`] asks AWS and writes down what it learns as [`Facts`]; each rule of [`examine`] is a pure function over them, and makes one
-//! [`Finding`]; [`report`] shows them. A missing permission makes a rule unknown and names the action, and never fails the command.
+//! [`gather`] asks AWS and writes down what it learns as [`Facts`]; each rule of [`examine`] is a pure function over them, and
+//! makes one [`Finding`]; [`report`] shows them. A missing permission makes a rule unknown and names the action, and never fails
+//! the command.
 
 pub mod facts;
 mod finding;

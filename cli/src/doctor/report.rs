@@ -47,7 +47,8 @@ pub fn document(facts: &Facts, findings: &[Finding]) -> Value {
     })
 }
 
-/// The report for people: what is wrong first, with its mend; then a line of counts. What is as it should be is listed where `all` says so.
+/// The report for people: what is wrong first, with its mend; then a line of counts. What is as it should be is listed where
+/// `all` says so.
 pub fn show(screen: &Screen, findings: &[Finding], all: bool) {
     let mut shown: Vec<&Finding> = findings.iter().filter(|finding| all || finding.severity != Severity::Ok).collect();
     // Stable: within one severity the order of the rules stays.

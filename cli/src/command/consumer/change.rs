@@ -121,13 +121,17 @@ fn rate(settings: &SettingsFacts, most: u64) -> Option<String> {
     let (rate, told) = (settings.provider_rate_per_second?, settings.max_concurrency.unwrap_or(2).max(1));
     (most > told).then(|| {
         let all = rate.saturating_mul(most) / told;
-        format!("WARNING: the function splits its {rate} calls a second to the provider by {told} (IKKAI_MAX_CONCURRENCY): with {most} they are up to {all}")
+        format!(
+            "WARNING: the function splits its {rate} calls a second to the provider by {told} (IKKAI_MAX_CONCURRENCY): with \
+             {most} they are up to {all}"
+        )
     })
 }
 
 fn drift(parameter: &str) -> String {
     format!(
-        "the template does not know of it: it stays until it is changed back, or until a deployment changes the mapping; for good: parameter {parameter}"
+        "the template does not know of it: it stays until it is changed back, or until a deployment changes the mapping; for \
+         good: parameter {parameter}"
     )
 }
 

@@ -29,8 +29,8 @@ pub(super) enum Consumer {
     List(List),
     /// Stops consumers. Their messages wait and nothing is lost; what they have received already, they finish.
     ///
-    /// A reserved concurrency of 0 is no way to pause: the mapping goes on receiving, and messages use up their receives until they are
-    /// dead-lettered untried.
+    /// A reserved concurrency of 0 is no way to pause: the mapping goes on receiving, and messages use up their receives until
+    /// they are dead-lettered untried.
     Pause(Named),
     /// Lets paused consumers go on.
     Resume(Named),

@@ -24,18 +24,18 @@ fn meets_every_action(statement: &Value) -> bool {
 
 /// The condition that is met by a request without TLS, and nothing beside it, which would narrow it.
 fn asks_for_tls(condition: &Value) -> bool {
-    let single = |value: &'_ Value| {
-        value
-            .as_object()
-            .filter(|members| members.len() == 1)
-            .and_then(|members| members.iter().next().map(|(name, value)| (name.clone(), value.clone())))
-    };
     let Some((operator, keys)) = single(condition) else { return false };
-    let Some((key, value)) = single(&keys) else { return false };
+    let Some((key, value)) = single(keys) else { return false };
     let is_false = |value: &Value| value == "false" || *value == Value::Bool(false);
-    matches!(operator.as_str(), "Bool" | "BoolIfExists")
+    matches!(operator, "Bool" | "BoolIfExists")
         && key.eq_ignore_ascii_case("aws:SecureTransport")
-        && one_or_many(&value).iter().any(|value| is_false(value))
+        && one_or_many(value).iter().any(|value| is_false(value))
+}
+
+/// The only member of an object.
+fn single(object: &Value) -> Option<(&str, &Value)> {
+    let members = object.as_object().filter(|members| members.len() == 1)?;
+    members.iter().next().map(|(name, value)| (name.as_str(), value))
 }
 
 /// Policies write a list of one as the one.
@@ -54,7 +54,8 @@ mod tests {
     use super::*;
 
     fn statement() -> Value {
-        json!({"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "q", "Condition": {"Bool": {"aws:SecureTransport": "false"}}})
+        let condition = json!({"Bool": {"aws:SecureTransport": "false"}});
+        json!({"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "q", "Condition": condition})
     }
 
     #[test]

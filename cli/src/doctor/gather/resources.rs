@@ -43,7 +43,8 @@ impl Resources {
         self.log_groups.iter().any(|group| group == name)
     }
 
-    /// The stack's alarms that are named after a consumer's dead-letter queue. What an alarm watches, CloudFormation does not tell.
+    /// The stack's alarms that are named after a consumer's dead-letter queue. What an alarm watches, CloudFormation does not
+    /// tell.
     pub(super) fn alarms_of(&self, consumer: &DeployedConsumer) -> Vec<String> {
         let logical = format!("{}DeadLetter", consumer.prefix);
         let of_queue = |alarm: &&Alarm| {

@@ -16,8 +16,8 @@ const FINAL: Rule = Rule {
 
 const RETENTION: Rule = Rule {
     name: "dead-letter-retention",
-    why: "on a standard queue the clock of a message goes on from its first send when it is moved: a dead-letter queue that keeps messages no longer than its \
-          source may remove one at once",
+    why: "on a standard queue the clock of a message goes on from its first send when it is moved: a dead-letter queue that \
+          keeps messages no longer than its source may remove one at once",
     source: SQS_RETENTION,
 };
 
@@ -35,8 +35,8 @@ const SIZE: Rule = Rule {
 
 const ALARM: Rule = Rule {
     name: "dead-letter-alarm",
-    why: "nobody looks into a dead-letter queue by chance. The alarm belongs on ApproximateNumberOfMessagesVisible: NumberOfMessagesSent does not count what SQS \
-          moves",
+    why: "nobody looks into a dead-letter queue by chance. The alarm belongs on ApproximateNumberOfMessagesVisible: \
+          NumberOfMessagesSent does not count what SQS moves",
     source: SQS_METRICS,
 };
 

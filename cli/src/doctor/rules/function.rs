@@ -11,8 +11,8 @@ const WORKS: Rule = Rule { name: "function", why: "a function that is not active
 
 const LOOPS: Rule = Rule {
     name: "recursive-loop",
-    why: "the consumer renews messages whose receives run low by sending a copy to its own queue; Lambda follows such chains and moves a message away unseen \
-          after about 16 rounds",
+    why: "the consumer renews messages whose receives run low by sending a copy to its own queue; Lambda follows such chains and \
+          moves a message away unseen after about 16 rounds",
     source: LAMBDA_LOOPS,
 };
 
@@ -21,8 +21,8 @@ const LOGS: Rule =
 
 const SETTINGS: Rule = Rule {
     name: "settings-agree",
-    why: "the function counts receives, retention, time and concurrency with what it was told; where that is not so, messages are lost to a limit that nobody \
-          expected",
+    why: "the function counts receives, retention, time and concurrency with what it was told; where that is not so, messages \
+          are lost to a limit that nobody expected",
     source: "docs/design.md",
 };
 

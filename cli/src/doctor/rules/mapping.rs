@@ -27,14 +27,15 @@ const REPORTS: Rule = Rule {
 
 const CONCURRENCY: Rule = Rule {
     name: "maximum-concurrency",
-    why: "without it Lambda grows the consumer until something throttles, and throttled messages use up receives without being worked on",
+    why: "without it Lambda grows the consumer until something throttles, and throttled messages use up receives without being \
+          worked on",
     source: LAMBDA_SQS_SCALING,
 };
 
 const RESERVED: Rule = Rule {
     name: "reserved-concurrency",
-    why: "a mapping that gets more messages than the function may take goes on receiving; messages that are throttled use up their receives and are \
-          dead-lettered untried",
+    why: "a mapping that gets more messages than the function may take goes on receiving; messages that are throttled use up \
+          their receives and are dead-lettered untried",
     source: LAMBDA_SQS_SCALING,
 };
 
@@ -84,7 +85,8 @@ pub(super) fn item_failures(consumer: &ConsumerFacts) -> Judged {
         return REPORTS.ok(&consumer.name, "reported");
     }
     let mend = format!(
-        "pause the consumer now (`ikkai consumer pause {}`), give the mapping FunctionResponseTypes: [ReportBatchItemFailures], then resume",
+        "pause the consumer now (`ikkai consumer pause {}`), give the mapping FunctionResponseTypes: [ReportBatchItemFailures], \
+         then resume",
         consumer.name
     );
     REPORTS.error(&consumer.name, "not reported", mend)

@@ -15,15 +15,15 @@ const EXISTS: Rule = Rule {
 
 const FITS: Rule = Rule {
     name: "function-timeout-fits",
-    why: "a message that becomes visible while its function runs is worked on twice at a time; Lambda refuses such a mapping when it is made, and does \
-          not look again when the queue is changed",
+    why: "a message that becomes visible while its function runs is worked on twice at a time; Lambda refuses such a mapping \
+          when it is made, and does not look again when the queue is changed",
     source: LAMBDA_SQS,
 };
 
 const VISIBILITY: Rule = Rule {
     name: "visibility-timeout",
-    why: "a batch that is throttled is tried again for as long as its messages are hidden; less than six times the function timeout and the batching \
-          window leaves no time for that, and every try uses up a receive",
+    why: "a batch that is throttled is tried again for as long as its messages are hidden; less than six times the function \
+          timeout and the batching window leaves no time for that, and every try uses up a receive",
     source: LAMBDA_SQS,
 };
 
@@ -35,8 +35,8 @@ const REDRIVE_POLICY: Rule = Rule {
 
 const RECEIVES: Rule = Rule {
     name: "receive-count",
-    why: "throttling and waiting use up receives and no attempts: with fewer than 5 receives, or than the attempts and 2, a message is dead-lettered before \
-          its job was tried as often as it may be",
+    why: "throttling and waiting use up receives and no attempts: with fewer than 5 receives, or than the attempts and 2, a \
+          message is dead-lettered before its job was tried as often as it may be",
     source: LAMBDA_SQS,
 };
 

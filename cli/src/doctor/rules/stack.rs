@@ -77,7 +77,9 @@ pub(super) fn stuck_jobs(facts: &Facts) -> Judged {
 pub(super) fn permissions(_: &Facts) -> Judged {
     let gap = Gap::NotAsked {
         reason: "roles are not simulated".to_owned(),
-        mend: "a job of each type through the stack, and `ikkai dlq redrive QUEUE --dry-run`, show it; denied calls are in the logs as `…_denied`".to_owned(),
+        mend: "a job of each type through the stack, and `ikkai dlq redrive QUEUE --dry-run`, show it; what is \
+               denied, the logs name as `error_code`"
+            .to_owned(),
     };
     Err(PERMISSIONS.unknown("roles", &gap))
 }

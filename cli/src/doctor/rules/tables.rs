@@ -59,7 +59,8 @@ pub(super) fn time_to_live(table: &TableFacts) -> Judged {
     let subject = subject(table);
     let mend = || {
         format!(
-            "`aws dynamodb update-time-to-live --table-name {} --time-to-live-specification Enabled=true,AttributeName={EXPIRES_AT}`",
+            "`aws dynamodb update-time-to-live --table-name {} --time-to-live-specification \
+             Enabled=true,AttributeName={EXPIRES_AT}`",
             table.table_name
         )
     };
@@ -77,7 +78,8 @@ pub(super) fn recovery(table: &TableFacts) -> Judged {
         return RECOVERY.ok(&subject, "on");
     }
     let mend = format!(
-        "`aws dynamodb update-continuous-backups --table-name {} --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true`",
+        "`aws dynamodb update-continuous-backups --table-name {} --point-in-time-recovery-specification \
+         PointInTimeRecoveryEnabled=true`",
         table.table_name
     );
     RECOVERY.warning(&subject, "off", mend)
