@@ -3,10 +3,12 @@
 //! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
 //! - [`command`]: the `ikkai` command.
 //! - [`demo`]: `cargo demo`.
+//! - [`operator`]: what an operator of a stack works with.
 //! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
 
 pub mod command;
 pub mod demo;
 pub mod local;
+pub mod operator;
 pub mod progress;
 pub mod screen;
