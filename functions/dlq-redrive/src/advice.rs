@@ -26,13 +26,19 @@ pub(crate) fn advice(subject: Subject<'_>, now: EpochMillis) -> String {
         VerdictCode::InDoubt => in_doubt(subject.record),
         VerdictCode::Quarantined => quarantined(subject.record),
         VerdictCode::Running => "a worker has the job right now; look again when it is done or its lease is over".to_owned(),
-        VerdictCode::OtherContent => "its payload is not the one that its job was accepted with, so it never runs: find out who sent it, \
+        VerdictCode::OtherContent => {
+            "its payload is not the one that its job was accepted with, so it never runs: find out who sent it, \
              then discard the message; the job itself is not touched"
-            .to_owned(),
-        VerdictCode::NotRebuildable => "its message is gone and cannot be made again from the record, which stands for a message that was no job; \
+                .to_owned()
+        }
+        VerdictCode::NotRebuildable => {
+            "its message is gone and cannot be made again from the record, which stands for a message that was no job; \
              discard it, or have it sent again"
-            .to_owned(),
-        VerdictCode::NotFound => "there is neither a record nor a message of it; post the job again if it is still wanted".to_owned(),
+                .to_owned()
+        }
+        VerdictCode::NotFound => {
+            "there is neither a record nor a message of it; post the job again if it is still wanted".to_owned()
+        }
         VerdictCode::Redriven => to_redrive(subject, now),
         _ => "a redrive leaves it where it is; inspect it, then discard it if nobody needs it".to_owned(),
     }
@@ -48,8 +54,11 @@ fn done(subject: Subject<'_>) -> &'static str {
 
 fn in_doubt(record: Option<&JobRecord>) -> String {
     let reference = record.and_then(|record| record.provider_ref.as_deref());
-    let look = reference.map_or_else(|| "look at the provider".to_owned(), |reference| format!("look at the provider ({reference})"));
-    format!("nobody knows whether its effect happened: {look}, then resolve the job as done or runAgain; until then it cannot be redriven")
+    let look =
+        reference.map_or_else(|| "look at the provider".to_owned(), |reference| format!("look at the provider ({reference})"));
+    format!(
+        "nobody knows whether its effect happened: {look}, then resolve the job as done or runAgain; until then it cannot be redriven"
+    )
 }
 
 fn quarantined(record: Option<&JobRecord>) -> String {
@@ -62,19 +71,25 @@ fn quarantined(record: Option<&JobRecord>) -> String {
 
 fn to_redrive(subject: Subject<'_>, now: EpochMillis) -> String {
     if let Some(MessageContent::Unreadable { .. }) = subject.content {
-        return "no consumer understands this message: deploy code that does, then redrive it; or mend its sender and discard it".to_owned();
+        return "no consumer understands this message: deploy code that does, then redrive it; or mend its sender and discard it"
+            .to_owned();
     }
     let Some(record) = subject.record else {
-        let origin = if subject.has_source { "there is no record of it" } else { "somebody sent it straight into the dead-letter queue" };
+        let origin =
+            if subject.has_source { "there is no record of it" } else { "somebody sent it straight into the dead-letter queue" };
         return format!("{origin}, so the job has not run, or so long ago that its record is gone; redrive it if it shall run");
     };
     match record.status {
-        Status::Accepted | Status::RetryScheduled => "nothing is wrong with the job: its receives were used up before it could run to an end, \
+        Status::Accepted | Status::RetryScheduled => {
+            "nothing is wrong with the job: its receives were used up before it could run to an end, \
              mostly by throttling; see that the consumer has concurrency to spare, then redrive it"
-            .to_owned(),
-        Status::Running if record.lease_is_over(now) && record.effect_begun => "its worker died after the effect had begun: a redrive marks the \
+                .to_owned()
+        }
+        Status::Running if record.lease_is_over(now) && record.effect_begun => {
+            "its worker died after the effect had begun: a redrive marks the \
              job as in doubt, and then it has to be resolved"
-            .to_owned(),
+                .to_owned()
+        }
         Status::Running => "its worker died and nobody took the job over; look at the consumer's log, then redrive it".to_owned(),
         _ => record.last_error.as_ref().map_or_else(|| "redrive it".to_owned(), by_reason),
     }

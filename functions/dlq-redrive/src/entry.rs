@@ -65,7 +65,9 @@ impl Workbench {
         match self.journal.save(&run, 0).await {
             Ok(true) => {}
             Ok(false) => tracing::warn!(run_id = run.summary.run_id, "the entry in the history was changed by somebody else"),
-            Err(error) => tracing::warn!(run_id = run.summary.run_id, error = %error, "the entry in the history stays unfinished"),
+            Err(error) => {
+                tracing::warn!(run_id = run.summary.run_id, error = %error, "the entry in the history stays unfinished");
+            }
         }
     }
 }

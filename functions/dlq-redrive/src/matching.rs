@@ -19,7 +19,8 @@ const MOST_JOB_IDS: usize = 1000;
 /// Whether a filter means a message. What is said of jobs has to be true of one place of the message; an expired record counts as none.
 #[must_use]
 pub fn is_meant(filter: &Filter, letter: &DeadLetter, queue: &StackQueue, now: EpochMillis) -> bool {
-    meant_by_message(filter, &letter.message, queue, now) && letter.places.iter().any(|place| meant_by_place(filter, place, queue, now))
+    meant_by_message(filter, &letter.message, queue, now)
+        && letter.places.iter().any(|place| meant_by_place(filter, place, queue, now))
 }
 
 /// Whether a filter means a job of which no message is left. A filter that speaks of messages means none.

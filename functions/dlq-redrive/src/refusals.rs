@@ -17,7 +17,9 @@ impl Refusal {
         match error {
             QueueError::Refused { operation, code } if is_denied(code) => Self::new(
                 RefusalCode::AccessDenied,
-                format!("{operation} on the queue {name} is not allowed ({code}); check the role, and the permissions on the queue's key"),
+                format!(
+                    "{operation} on the queue {name} is not allowed ({code}); check the role, and the permissions on the queue's key"
+                ),
             ),
             QueueError::Refused { operation, code } if is_missing(code) => Self::new(
                 RefusalCode::Unavailable,
@@ -54,7 +56,8 @@ fn again(message: String) -> Refusal {
 
 /// Names differ between protocols: `AccessDenied`, `AccessDeniedException`, `KmsAccessDenied`, `KMS.AccessDeniedException`.
 pub(crate) fn is_denied(code: &str) -> bool {
-    code.contains("AccessDenied") || matches!(code, "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch")
+    code.contains("AccessDenied")
+        || matches!(code, "UnrecognizedClientException" | "InvalidClientTokenId" | "SignatureDoesNotMatch")
 }
 
 pub(crate) fn is_missing(code: &str) -> bool {
@@ -68,9 +71,8 @@ mod tests {
     #[test]
     fn a_queue_that_may_not_be_read_one_that_is_missing_and_one_that_is_busy_are_told_apart() {
         let queue = QueueName::new("shop-email-dlq");
-        let refused = |code: &str| {
-            Refusal::of_queue(&queue, &QueueError::Refused { operation: "ReceiveMessage", code: code.to_owned() })
-        };
+        let refused =
+            |code: &str| Refusal::of_queue(&queue, &QueueError::Refused { operation: "ReceiveMessage", code: code.to_owned() });
         for code in ["AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException", "KmsAccessDenied"] {
             assert_eq!(refused(code).code, RefusalCode::AccessDenied, "{code}");
         }

@@ -111,7 +111,12 @@ fn shown_payload(record: &JobRecord) -> Option<Value> {
 }
 
 /// The runs that touched a job, the last first.
-async fn runs_of(bench: &Workbench, queue: &StackQueue, job_id: &JobId, invocation: &Invocation) -> Result<Vec<RunSummary>, Refusal> {
+async fn runs_of(
+    bench: &Workbench,
+    queue: &StackQueue,
+    job_id: &JobId,
+    invocation: &Invocation,
+) -> Result<Vec<RunSummary>, Refusal> {
     let mut touched = Vec::new();
     for run in bench.journal.history(&queue.name, RUNS_SEARCHED).await? {
         if bench.clock.now() + bench.limits.reserve >= invocation.deadline {

@@ -134,7 +134,9 @@ async fn tell_caller(record: &JobRecord, queue: &StackQueue, run_id: &str) -> To
 const fn what_next(r#as: ResolveAs, told: Told) -> &'static str {
     match (r#as, told) {
         (ResolveAs::RunAgain, _) => "the job is dead as of now; redrive it, and it runs again",
-        (ResolveAs::Done, Told::Nobody) => "the job counts as done; the next redrive deletes its message from the dead-letter queue",
+        (ResolveAs::Done, Told::Nobody) => {
+            "the job counts as done; the next redrive deletes its message from the dead-letter queue"
+        }
         (ResolveAs::Done, Told::OnItsWay) => {
             "the job counts as done and its caller is being told; the next redrive deletes its message from the dead-letter queue"
         }

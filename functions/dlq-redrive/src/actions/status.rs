@@ -39,7 +39,10 @@ pub(crate) async fn status(bench: &Workbench, request: &StatusRequest, invocatio
 }
 
 async fn of_queue(bench: &Workbench, queue: &StackQueue) -> Result<QueueStatus, Refusal> {
-    let depths = join(depth_of(queue.queue.as_ref(), &queue.queue_name), depth_of(queue.dead_letters.as_ref(), &queue.dead_letter_queue_name));
+    let depths = join(
+        depth_of(queue.queue.as_ref(), &queue.queue_name),
+        depth_of(queue.dead_letters.as_ref(), &queue.dead_letter_queue_name),
+    );
     let (depth, dead_letters) = depths.await;
     let (depth, dead_letters) = (depth?, dead_letters?);
     let oldest = match dead_letters.visible {
@@ -89,7 +92,12 @@ async fn active_move_tasks(bench: &Workbench, queue: &StackQueue) -> Result<Opti
 }
 
 /// A list that is not whole would be taken for one that is, so a scan that does not end in time is a refusal.
-async fn stuck(bench: &Workbench, chosen: &[&StackQueue], after: Duration, invocation: &Invocation) -> Result<Vec<StuckJob>, Refusal> {
+async fn stuck(
+    bench: &Workbench,
+    chosen: &[&StackQueue],
+    after: Duration,
+    invocation: &Invocation,
+) -> Result<Vec<StuckJob>, Refusal> {
     let now = bench.clock.now();
     let job_types: Vec<_> = chosen.iter().map(|queue| queue.kind.job_type).collect();
     let patience = invocation.deadline.since(now + bench.limits.reserve);

@@ -43,7 +43,8 @@ impl DynamoDbStuckJobs {
 #[async_trait]
 impl StuckJobs for DynamoDbStuckJobs {
     async fn stuck(&self, job_types: &[&str], before: EpochMillis, max: usize) -> Result<Vec<StuckJob>, StoreError> {
-        let names: HashMap<_, _> = ATTRIBUTES.iter().map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect();
+        let names: HashMap<_, _> =
+            ATTRIBUTES.iter().map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect();
         let mut found = Vec::new();
         let mut start = None;
         loop {

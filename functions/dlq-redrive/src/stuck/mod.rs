@@ -37,7 +37,8 @@ struct Sign {
 impl Sign {
     /// A job with a later time of its own is not late yet.
     fn hangs(&self, job_types: &[&str], before: EpochMillis) -> bool {
-        let unfinished = [Status::Accepted, Status::Running, Status::RetryScheduled].iter().any(|one| one.as_str() == self.status);
+        let unfinished =
+            [Status::Accepted, Status::Running, Status::RetryScheduled].iter().any(|one| one.as_str() == self.status);
         let running = self.status == Status::Running.as_str();
         let last = [Some(self.updated_at), self.retry_at.filter(|_| !running), self.lease_until.filter(|_| running)];
         unfinished && job_types.contains(&self.job_type.as_str()) && last.into_iter().flatten().all(|at| at < before)
