@@ -1,13 +1,10 @@
-//! A deployed stack, in an account or on the local engine: how it is reached, and what its outputs say.
+//! A deployed stack with its consumers, in an account or on a local engine.
 
 use std::collections::BTreeMap;
 
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_cloudformation::Client;
-use aws_sdk_cloudformation::error::DisplayErrorContext;
+use aws_config::SdkConfig;
 
-use crate::local::aws::sdk_config;
-use crate::local::running::Running;
+use crate::operator::Site;
 
 /// What the output that names a consumer's function ends in; before it stands the consumer's prefix, as in
 /// `EmailConsumerFunctionName`.
@@ -25,34 +22,16 @@ pub enum Place {
 /// A stack that is deployed.
 #[derive(Debug, Clone)]
 pub struct Deployment {
+    site: Site,
     name: String,
     place: Place,
-    config: SdkConfig,
-    outputs: BTreeMap<String, String>,
 }
 
-/// The stack is not there, or cannot be looked at.
+/// It is no stack of this kit.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeploymentError {
-    /// CloudFormation did not tell about it.
-    #[error(
-        "cannot look at the stack `{stack}`; the name, the region (AWS_REGION), the credentials (for single sign-on: \
-         `aws configure export-credentials --format env`) and the permission cloudformation:DescribeStacks have to be right: \
-         {reason}"
-    )]
-    Unreachable {
-        /// Its name.
-        stack: String,
-        /// What CloudFormation or the SDK said.
-        reason: String,
-    },
-    /// It is something else.
-    #[error("the stack `{stack}` has no consumers; is it one of infra/template.yaml?")]
-    NoConsumers {
-        /// Its name.
-        stack: String,
-    },
+#[error("the stack `{stack}` has no consumers; is it one of infra/template.yaml?")]
+pub struct NoConsumers {
+    stack: String,
 }
 
 /// The names of a consumer's parts.
@@ -71,34 +50,21 @@ pub struct DeployedConsumer {
 }
 
 impl Deployment {
-    /// The stack of this name, with the region and the credentials of the environment.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be looked at.
-    pub async fn find(stack: &str) -> Result<Self, DeploymentError> {
-        let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
-        let unreachable = |reason: String| DeploymentError::Unreachable { stack: stack.to_owned(), reason };
-        let answer = Client::new(&config).describe_stacks().stack_name(stack).send().await;
-        let answer = answer.map_err(|error| unreachable(DisplayErrorContext(&error).to_string()))?;
-        let outputs = answer.stacks().iter().flat_map(|stack| stack.outputs());
-        let outputs: BTreeMap<_, _> =
-            outputs.filter_map(|output| Some((output.output_key()?.to_owned(), output.output_value()?.to_owned()))).collect();
-        let place = place(config.endpoint_url());
-        Self { name: stack.to_owned(), place, config, outputs }.checked()
-    }
-
-    /// The main stack of a running local environment.
+    /// The stack of a site.
     ///
     /// # Errors
     /// It has no consumers.
-    pub fn local(running: &Running) -> Result<Self, DeploymentError> {
-        let stack = &running.stack;
-        let config = sdk_config(running.engine);
-        Self { name: stack.name().to_owned(), place: Place::LocalEngine, config, outputs: stack.outputs().clone() }.checked()
+    pub fn of(site: Site) -> Result<Self, NoConsumers> {
+        let name = site.stack_name().unwrap_or_default().to_owned();
+        let place = if site.is_local() { Place::LocalEngine } else { place(site.config().endpoint_url()) };
+        let deployment = Self { site, name, place };
+        if deployment.consumers().is_empty() { Err(NoConsumers { stack: deployment.name }) } else { Ok(deployment) }
     }
 
-    fn checked(self) -> Result<Self, DeploymentError> {
-        if self.consumers().is_empty() { Err(DeploymentError::NoConsumers { stack: self.name }) } else { Ok(self) }
+    /// Where it is.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     /// Its name.
@@ -116,19 +82,19 @@ impl Deployment {
     /// The SDK's settings for clients.
     #[must_use]
     pub fn config(&self) -> &SdkConfig {
-        &self.config
+        self.site.config()
     }
 
     /// An output of the stack.
     #[must_use]
     pub fn output(&self, name: &str) -> Option<&str> {
-        self.outputs.get(name).map(String::as_str)
+        self.site.output(name)
     }
 
     /// Its consumers, those included that the template got later: each has its function's name among the outputs.
     #[must_use]
     pub fn consumers(&self) -> Vec<DeployedConsumer> {
-        consumers(&self.outputs)
+        consumers(self.site.outputs())
     }
 }
 

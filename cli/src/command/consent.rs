@@ -44,6 +44,11 @@ impl Asker {
         })
     }
 
+    /// Whether anybody will be asked: then it is worth finding out what to ask.
+    pub(super) fn will_ask(&self) -> bool {
+        !matches!(self.0, Who::SaidYes)
+    }
+
     /// Says what is missing where a question cannot be asked, before anything was looked at.
     pub(super) fn cannot_ask(&self, screen: &Screen) -> Option<Ending> {
         matches!(self.0, Who::Nobody).then(|| {
@@ -89,5 +94,42 @@ async fn read_line() -> String {
     tokio::select! {
         line = line => line.unwrap_or_default(),
         _ = tokio::signal::ctrl_c() => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::Format;
+
+    async fn asked(answers: Option<&[&'static str]>) -> (Result<(), Ending>, String) {
+        let (screen, memory) = Screen::remembering(Format::Text);
+        let consent = Asker::scripted(answers).consent(&screen, "put 3 messages back?").await;
+        (consent, memory.notes())
+    }
+
+    #[tokio::test]
+    async fn only_a_yes_is_one() {
+        for yes in ["y\n", "Y\n", "yes\n", " YES \n"] {
+            assert_eq!(asked(Some(&[yes])).await.0, Ok(()), "{yes}");
+        }
+        for no in ["\n", "", "n\n", "yy\n", "ja\n"] {
+            let (consent, said) = asked(Some(&[no])).await;
+            assert_eq!(consent, Err(Ending::Failed), "{no}");
+            assert_eq!(said, "put 3 messages back? [y/N]\nnothing was changed");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_said_yes_is_not_asked() {
+        assert_eq!(asked(None).await, (Ok(()), String::new()));
+        assert!(!Asker::scripted(None).will_ask());
+    }
+
+    #[tokio::test]
+    async fn without_a_terminal_the_mend_is_named() {
+        let (consent, said) = asked(Some(&[])).await;
+        assert_eq!(consent, Err(Ending::Usage));
+        assert!(said.contains("--yes") && said.contains("nothing was done"), "{said}");
     }
 }

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{Failure, target};
 use crate::deployment::Deployment;
+use crate::operator::Site;
 
 /// Options of all commands that look at a stack with the operator's own permissions.
 #[derive(Debug, Args)]
@@ -15,9 +16,10 @@ pub(super) struct StackChoice {
 
 impl StackChoice {
     pub(super) async fn deployment(&self) -> Result<Deployment, Failure> {
-        match &self.stack {
-            Some(stack) => Ok(Deployment::find(stack).await?),
-            None => Ok(Deployment::local(&target::running()?)?),
-        }
+        let site = match &self.stack {
+            Some(stack) => Site::stack(stack).await?,
+            None => Site::local(&target::running()?),
+        };
+        Ok(Deployment::of(site)?)
     }
 }

@@ -7,11 +7,10 @@ use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurat
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, RecursiveLoop};
 
 use super::gap::{fact, gap};
-use super::resources::Resources;
 use crate::doctor::facts::{Fact, FunctionFacts, Gap, Loops, MappingFacts, SettingsFacts};
 
 /// The function and its settings.
-pub(super) async fn function(client: &Client, name: &str, resources: &Fact<Resources>) -> Fact<FunctionFacts> {
+pub(super) async fn function(client: &Client, name: &str, log_groups: &Fact<Vec<String>>) -> Fact<FunctionFacts> {
     let answer = client.get_function_configuration().function_name(name).send().await;
     fact("lambda:GetFunctionConfiguration", answer).map(|function| {
         let own = format!("/aws/lambda/{name}");
@@ -20,7 +19,7 @@ pub(super) async fn function(client: &Client, name: &str, resources: &Fact<Resou
             timeout_seconds: number(function.timeout()),
             runtime: function.runtime().map(|runtime| runtime.as_str().to_owned()).unwrap_or_default(),
             state: function.state().map(|state| state.as_str().to_owned()).unwrap_or_default(),
-            log_group_of_stack: resources.clone().map(|resources| resources.has_log_group(&log_group)),
+            log_group_of_stack: log_groups.clone().map(|groups| groups.contains(&log_group)),
             log_group,
             settings: settings(&function),
         }

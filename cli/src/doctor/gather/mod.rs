@@ -1,5 +1,6 @@
 //! Asks AWS what the rules want to know. Reads only; nothing here fails: what cannot be read is a [`Gap`](super::facts::Gap).
 
+mod alarms;
 mod functions;
 mod gap;
 mod operators;
@@ -8,7 +9,6 @@ mod queues;
 mod resources;
 mod tables;
 
-use self::resources::Resources;
 use super::facts::{ConsumerFacts, Fact, Facts, Gap};
 use crate::deployment::{DeployedConsumer, Deployment};
 use crate::progress::Progress;
@@ -23,15 +23,15 @@ pub struct Wishes {
 /// Looks at everything.
 pub async fn facts(deployment: &Deployment, wishes: Wishes, progress: &Progress) -> Facts {
     let step = progress.begin(format!("looking at the stack {}", deployment.name()));
-    let resources = resources::of(deployment).await;
+    let log_groups = resources::log_groups(deployment).await;
     let operators = operators::ask(deployment, wishes).await;
     let mut consumers = Vec::new();
     for named in deployment.consumers() {
         step.detail(&named.name);
         consumers.push(ConsumerFacts {
-            alarms: resources.clone().map(|resources| resources.alarms_of(&named)),
+            alarms: alarms::on_depth(deployment, &named.dead_letter_queue).await,
             oldest_dead_letter_seconds: operators.oldest(&named.dead_letter_queue),
-            ..look_at(deployment, &named, &resources).await
+            ..look_at(deployment, &named, &log_groups).await
         });
     }
     step.detail("tables");
@@ -56,11 +56,11 @@ fn not_needed<T>() -> Fact<T> {
     Fact::Unknown(Gap::NotAsked { reason: "nobody asked".to_owned(), mend: "`ikkai doctor`".to_owned() })
 }
 
-async fn look_at(deployment: &Deployment, named: &DeployedConsumer, resources: &Fact<Resources>) -> ConsumerFacts {
+async fn look_at(deployment: &Deployment, named: &DeployedConsumer, log_groups: &Fact<Vec<String>>) -> ConsumerFacts {
     let lambda = aws_sdk_lambda::Client::new(deployment.config());
     let sqs = aws_sdk_sqs::Client::new(deployment.config());
     let (function, reserved, loops, mappings, queue, dead_letter_queue) = tokio::join!(
-        functions::function(&lambda, &named.function, resources),
+        functions::function(&lambda, &named.function, log_groups),
         functions::reserved(&lambda, &named.function),
         functions::loops(&lambda, &named.function),
         functions::mappings(&lambda, &named.function),

@@ -3,7 +3,6 @@
 use std::time::SystemTime;
 
 use aws_sdk_lambda::Client;
-use aws_sdk_lambda::primitives::Blob;
 use dlq_redrive::protocol::{Answer, QueueStatus, Request, StatusAnswer, StatusRequest};
 use ikkai::clock::EpochMillis;
 
@@ -11,9 +10,8 @@ use super::Wishes;
 use super::gap::{fact, gap};
 use crate::deployment::Deployment;
 use crate::doctor::facts::{Fact, Gap, RedriveFacts, StuckJobs};
-
-/// The output that names the function.
-const FUNCTION: &str = "DlqRedriveFunctionName";
+use crate::operator::{Desk, DeskError, FunctionDesk, Reply};
+use crate::screen::chain;
 
 /// Lambda repeats an asynchronous invocation so often where nothing is said.
 const DEFAULT_RETRIES: u64 = 2;
@@ -32,13 +30,13 @@ pub(super) struct Told {
 /// Asks the function for `status`. It looks at up to ten messages of each dead-letter queue.
 pub(super) async fn ask(deployment: &Deployment, wishes: Wishes) -> Told {
     let now = EpochMillis::from(SystemTime::now());
-    let Some(name) = deployment.output(FUNCTION) else {
+    let Some(name) = deployment.site().function() else {
         return nobody(now);
     };
     let client = Client::new(deployment.config());
     let request = StatusRequest { queue: "all".to_owned(), stuck_after_seconds: wishes.stuck_after_seconds };
     let (function_name, retries, status) =
-        tokio::join!(exists(&client, name), retries(&client, name), status(&client, name, request));
+        tokio::join!(exists(&client, name), retries(&client, name), status(deployment, name, request));
     let stuck = match (&status, wishes.stuck_after_seconds) {
         (_, None) => Fact::Unknown(Gap::NotAsked {
             reason: "it reads the whole jobs table".to_owned(),
@@ -81,21 +79,15 @@ async fn retries(client: &Client, name: &str) -> Fact<u64> {
     }
 }
 
-async fn status(client: &Client, name: &str, request: StatusRequest) -> Fact<StatusAnswer> {
+async fn status(deployment: &Deployment, name: &str, request: StatusRequest) -> Fact<StatusAnswer> {
     let failed = |reason: String| Fact::Unknown(Gap::Failed { action: "the operators' function".to_owned(), reason });
-    let payload = Blob::new(Request::Status(request).to_json().to_string());
-    let answer = match fact("lambda:InvokeFunction", client.invoke().function_name(name).payload(payload).send().await) {
-        Fact::Known(answer) => answer,
-        Fact::Unknown(gap) => return Fact::Unknown(gap),
-    };
-    if let Some(error) = answer.function_error() {
-        return failed(format!("{error}; its log says why"));
-    }
-    let body = answer.payload().map(Blob::as_ref).unwrap_or_default();
-    match serde_json::from_slice(body).and_then(Answer::read) {
-        Ok(Answer::Status(status)) => Fact::Known(status),
-        Ok(Answer::Refused(_, refusal)) => failed(refusal.message),
-        Ok(_) | Err(_) => failed("its answer is not one of `status`; command and function are of different versions".to_owned()),
+    match FunctionDesk::new(deployment.config(), name).ask(&Request::Status(request)).await {
+        Ok(Reply { answer: Answer::Status(status), .. }) => Fact::Known(status),
+        Ok(Reply { answer: Answer::Refused(_, refusal), .. }) => failed(refusal.message),
+        Ok(_) => failed("it answered another question".to_owned()),
+        Err(DeskError::NotAllowed { .. }) => Fact::Unknown(Gap::Denied { action: "lambda:InvokeFunction".to_owned() }),
+        Err(DeskError::NoFunction { .. }) => Fact::Unknown(Gap::Missing),
+        Err(error) => failed(chain(&error)),
     }
 }
 
