@@ -6,10 +6,12 @@
 pub mod archive;
 mod dead_letter;
 pub mod journal;
+mod matching;
 pub mod move_tasks;
 mod plan;
 pub mod protocol;
 mod queues;
+pub mod run;
 mod sweep;
 mod workbench;
 

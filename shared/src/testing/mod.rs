@@ -28,6 +28,7 @@ mod bench;
 pub mod conformance;
 mod memory_queue;
 mod message;
+mod sqs;
 mod tokio_clock;
 mod watched_store;
 
@@ -35,5 +36,9 @@ pub use crate::idempotency::MemoryStore;
 pub use bench::{BatchRun, Bench, settings};
 pub use memory_queue::{MemoryQueue, QueueCall, QueueFault};
 pub use message::MessageBuilder;
+pub use sqs::{
+    DeadLetterRule, Departure, MemorySqs, MemorySqsQueue, Moment, QueueRules, SqsCall, SqsFault, SqsOperation, StoredMessage,
+    Whereabouts,
+};
 pub use tokio_clock::TokioClock;
 pub use watched_store::{StoreCall, StoreFault, WatchedStore};

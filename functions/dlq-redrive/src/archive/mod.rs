@@ -1,7 +1,11 @@
 //! Where discarded messages are kept.
 
+mod memory;
+
 use async_trait::async_trait;
 use serde_json::Value;
+
+pub use self::memory::{ArchiveFault, MemoryArchive};
 
 /// Keeps what is removed from queues.
 #[async_trait]

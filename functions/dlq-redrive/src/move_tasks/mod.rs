@@ -1,7 +1,11 @@
 //! SQS's own redrive.
 
+mod scripted;
+
 use async_trait::async_trait;
 use ikkai::queue::QueueName;
+
+pub use self::scripted::ScriptedMoveTasks;
 
 use crate::protocol::{MoveTask, Refusal};
 
