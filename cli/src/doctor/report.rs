@@ -50,16 +50,32 @@ pub fn document(facts: &Facts, findings: &[Finding]) -> Value {
 /// The report for people: what is wrong first, with its mend; then a line of counts. What is as it should be is listed where
 /// `all` says so.
 pub fn show(screen: &Screen, findings: &[Finding], all: bool) {
-    let mut shown: Vec<&Finding> = findings.iter().filter(|finding| all || finding.severity != Severity::Ok).collect();
+    let mut shown: Vec<Finding> =
+        together(findings).into_iter().filter(|finding| all || finding.severity != Severity::Ok).collect();
     // Stable: within one severity the order of the rules stays.
     shown.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    for finding in shown {
+    for finding in &shown {
         lines(finding).into_iter().enumerate().for_each(|(place, line)| match place {
             0 => screen.line(format!("{} {line}", screen.paint(tone(finding.severity), sign(finding.severity)))),
             _ => screen.line(format!("    {}", screen.paint(Tone::Faint, line))),
         });
     }
     screen.line(summary(Counts::of(findings)));
+}
+
+/// Findings that differ in their subject alone, as one.
+fn together(findings: &[Finding]) -> Vec<Finding> {
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let same = |other: &&mut Finding| {
+            Finding { subject: String::new(), ..(**other).clone() } == Finding { subject: String::new(), ..finding.clone() }
+        };
+        match told.iter_mut().find(same) {
+            Some(other) => other.subject = format!("{}, {}", other.subject, finding.subject),
+            None => told.push(finding.clone()),
+        }
+    }
+    told
 }
 
 /// The finding in one line, then why it matters and what to do, where there is something to do.
@@ -110,6 +126,13 @@ mod tests {
         assert_eq!(lines(&finding(Severity::Ok)), ["email  rule: so"]);
         assert_eq!(lines(&finding(Severity::Unknown)), ["email  rule: so", "mend: mend it"]);
         assert_eq!(lines(&finding(Severity::Error)), ["email  rule: so", "why:  it hurts (docs)", "mend: mend it"]);
+    }
+
+    #[test]
+    fn the_same_at_several_subjects_is_told_once() {
+        let at = |subject: &str, severity| Finding { subject: subject.to_owned(), ..finding(severity) };
+        let told = together(&[at("email", Severity::Error), at("image", Severity::Ok), at("report", Severity::Error)]);
+        assert_eq!(told, [at("email, report", Severity::Error), at("image", Severity::Ok)]);
     }
 
     #[test]

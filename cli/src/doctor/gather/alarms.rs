@@ -10,6 +10,10 @@ const ACTION: &str = "cloudwatch:DescribeAlarmsForMetric";
 
 /// The alarms on how many messages a queue holds.
 pub(super) async fn on_depth(deployment: &Deployment, queue: &str) -> Fact<Vec<String>> {
+    // The stack's outputs do not name it.
+    if queue.is_empty() {
+        return Fact::Unknown(Gap::Missing);
+    }
     match alarms_on_depth(deployment.site(), queue).await {
         Ok(alarms) => Fact::Known(alarms),
         Err(error) => Fact::Unknown(gap(&error)),
