@@ -13,6 +13,9 @@ use crate::doctor::facts::{Fact, Gap, RedriveFacts, StuckJobs};
 use crate::operator::{Desk, DeskError, FunctionDesk, Reply};
 use crate::screen::chain;
 
+/// The version that runs where none is named; the configuration belongs to it.
+const LATEST: &str = "$LATEST";
+
 /// Lambda repeats an asynchronous invocation so often where nothing is said.
 const DEFAULT_RETRIES: u64 = 2;
 
@@ -67,7 +70,7 @@ async fn exists(client: &Client, name: &str) -> Fact<String> {
 }
 
 async fn retries(client: &Client, name: &str) -> Fact<u64> {
-    match client.get_function_event_invoke_config().function_name(name).send().await {
+    match client.get_function_event_invoke_config().function_name(name).qualifier(LATEST).send().await {
         Ok(answer) => {
             Fact::Known(answer.maximum_retry_attempts().and_then(|most| u64::try_from(most).ok()).unwrap_or(DEFAULT_RETRIES))
         }
