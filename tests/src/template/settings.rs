@@ -26,6 +26,8 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
         let of_consumer = |reader: &mut Reader| drop(ConsumerSettings::read(reader));
         match binary(&function) {
             Some("producer-api") => drop(producer_api::Settings::read(&mut reader)),
+            // Its settings are not written yet.
+            Some("dlq-redrive") => continue,
             Some("ses-feedback") => drop(ses_feedback::Settings::read(&mut reader)),
             Some("email-consumer") => {
                 of_consumer(&mut reader);

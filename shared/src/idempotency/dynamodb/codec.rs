@@ -36,6 +36,7 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("payload", record.payload.as_ref().map(json));
     set("original_payload", record.original_payload.as_ref().map(json));
     set("original_payload_digest", record.original_payload_digest.as_deref().map(text));
+    set("patched_payload_digests", texts(&record.patched_payload_digests));
     set("data", record.data.as_ref().map(json));
     set("fingerprint", record.fingerprint.as_ref().map(|digest| text(digest.as_str())));
     set("payload_digest", record.payload_digest.as_deref().map(text));
@@ -71,6 +72,7 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         payload: read.json("payload")?,
         original_payload: read.json("original_payload")?,
         original_payload_digest: read.owned("original_payload_digest")?,
+        patched_payload_digests: read.texts("patched_payload_digests")?,
         data: read.json("data")?,
         fingerprint: read.owned("fingerprint")?.map(Fingerprint::parse),
         payload_digest: read.owned("payload_digest")?,
@@ -151,6 +153,10 @@ pub(super) fn json(value: &Value) -> AttributeValue {
     AttributeValue::S(value.to_string())
 }
 
+fn texts(values: &[String]) -> Option<AttributeValue> {
+    (!values.is_empty()).then(|| AttributeValue::L(values.iter().map(|value| text(value)).collect()))
+}
+
 fn error(error: &LastError) -> AttributeValue {
     AttributeValue::M(HashMap::from([
         ("class".to_owned(), text(error.class.as_str())),
@@ -200,6 +206,17 @@ impl<'a> Reading<'a> {
 
     fn json(&self, name: &'static str) -> Result<Option<Value>, StoreError> {
         self.text(name)?.map(serde_json::from_str).transpose().map_err(|_| corrupt(name, "not JSON"))
+    }
+
+    fn texts(&self, name: &'static str) -> Result<Vec<String>, StoreError> {
+        match self.0.get(name) {
+            None | Some(AttributeValue::Null(_)) => Ok(Vec::new()),
+            Some(AttributeValue::L(values)) => {
+                let texts = values.iter().map(|value| value.as_s().cloned().map_err(|_| corrupt(name, "not a list of strings")));
+                texts.collect()
+            }
+            Some(_) => Err(corrupt(name, "not a list")),
+        }
     }
 
     fn error(&self) -> Result<Option<LastError>, StoreError> {
