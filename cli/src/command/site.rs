@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Failure, target};
-use crate::operator::{Desk, FunctionDesk, Site};
+use crate::operator::{Desk, DirectDesk, FunctionDesk, Site};
 use crate::screen::Screen;
 
 /// Options of all commands that work on a stack.
@@ -15,6 +15,9 @@ pub(super) struct SiteOptions {
     /// The operators' function, by name or ARN; without it, the stack's.
     #[arg(long, value_name = "NAME", global = true)]
     function: Option<String>,
+    /// Does the work here, with your own permissions, instead of asking the function.
+    #[arg(long, global = true)]
+    direct: bool,
 }
 
 impl SiteOptions {
@@ -27,21 +30,21 @@ impl SiteOptions {
         }
     }
 
-    /// Who answers for it.
-    pub(super) fn desk(&self, site: &Site, _screen: &Screen) -> Result<Box<dyn Desk>, Failure> {
-        match self.function.as_deref().or_else(|| site.function()) {
-            Some(function) => Ok(Box::new(FunctionDesk::new(site.config(), function))),
-            None => Err(format!(
-                "the stack `{}` has no operators' function; deploy one, or name it with `--function`",
-                site.stack_name().unwrap_or("?")
-            )
-            .into()),
+    /// Who answers for it: the function; this process itself where that was asked for, or where the stack has no function.
+    pub(super) async fn desk(&self, site: &Site, screen: &Screen) -> Result<Box<dyn Desk>, Failure> {
+        let function = self.function.as_deref().or_else(|| site.function());
+        match function {
+            Some(function) if !self.direct => return Ok(Box::new(FunctionDesk::new(site.config(), function))),
+            Some(_) => {}
+            None => screen.note("the stack has no operators' function: the work is done here, with your own permissions"),
         }
+        Ok(Box::new(DirectDesk::open(site, function).await?))
     }
 
     /// The same as arguments, for a command that goes on.
     pub(super) fn arguments(&self) -> Vec<String> {
         let options = [("--stack", &self.stack), ("--function", &self.function)];
-        options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value.clone()?])).flatten().collect()
+        let named = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value.clone()?])).flatten();
+        named.chain(self.direct.then(|| "--direct".to_owned())).collect()
     }
 }

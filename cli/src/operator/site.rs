@@ -129,3 +129,9 @@ impl Site {
         self.output(FUNCTION)
     }
 }
+
+/// What the template names the parts of a queue's consumer after: `Email` for `email`.
+pub(super) fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}

@@ -85,7 +85,7 @@ pub(super) struct Work<'a> {
 impl Dlq {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
         let site = self.site.site().await?;
-        let desk = self.site.desk(&site, screen)?;
+        let desk = self.site.desk(&site, screen).await?;
         let change = self.command.change();
         let asker = Asker::new(change.is_some_and(|change| change.yes));
         let claimed_by = match change {

@@ -51,7 +51,7 @@ impl Status {
 
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
         let site = self.site.site().await?;
-        let desk = self.site.desk(&site, screen)?;
+        let desk = self.site.desk(&site, screen).await?;
         let mut reasons = Reasons::default();
         let watching = async {
             loop {

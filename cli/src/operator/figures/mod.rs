@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::site::Site;
+use super::site::{Site, capitalised};
 use cloudwatch::CloudWatch;
 
 pub use self::alarms::alarms_on_depth;
@@ -32,9 +32,7 @@ impl Subject {
     /// A queue of a stack; the consumer's name is an output of it (`EmailConsumerFunctionName` for `email`).
     #[must_use]
     pub fn of(site: &Site, name: &str, queue: &str, job_type: &str) -> Self {
-        let mut letters = name.chars();
-        let prefix: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-        let service = site.output(&format!("{prefix}ConsumerFunctionName")).map(ToOwned::to_owned);
+        let service = site.output(&format!("{}ConsumerFunctionName", capitalised(name))).map(ToOwned::to_owned);
         Self { name: name.to_owned(), queue: queue.to_owned(), job_type: job_type.to_owned(), service }
     }
 }
