@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -54,6 +54,38 @@ pub struct Screen {
     format: Format,
     colours: bool,
     moving: bool,
+    sink: Sink,
+}
+
+/// Where lines go.
+#[derive(Debug, Clone, Copy)]
+enum Sink {
+    /// To the outputs of this process.
+    Process,
+    /// Into the memory of a test.
+    #[cfg(test)]
+    Memory(&'static Memory),
+}
+
+/// What was printed in a test.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    lines: Mutex<Vec<String>>,
+    notes: Mutex<Vec<String>>,
+}
+
+#[cfg(test)]
+impl Memory {
+    /// The result.
+    pub(crate) fn result(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+
+    /// What was said beside the result.
+    pub(crate) fn notes(&self) -> String {
+        self.notes.lock().unwrap().join("\n")
+    }
 }
 
 impl Screen {
@@ -65,7 +97,15 @@ impl Screen {
             format,
             colours: colours && format == Format::Text && std::io::stdout().is_terminal(),
             moving: std::io::stderr().is_terminal(),
+            sink: Sink::Process,
         }
+    }
+
+    /// A screen that remembers, for as long as the test's process lives.
+    #[cfg(test)]
+    pub(crate) fn remembering(format: Format) -> (Self, &'static Memory) {
+        let memory = Box::leak(Box::default());
+        (Self { format, colours: false, moving: false, sink: Sink::Memory(memory) }, memory)
     }
 
     /// How results are printed.
@@ -82,7 +122,11 @@ impl Screen {
 
     /// A line of the result.
     pub fn line(&self, text: impl Display) {
-        print_line(&mut std::io::stdout().lock(), &text);
+        match self.sink {
+            Sink::Process => print_line(&mut std::io::stdout().lock(), &text),
+            #[cfg(test)]
+            Sink::Memory(memory) => memory.lines.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_string()),
+        }
     }
 
     /// A result for programs.
@@ -95,7 +139,11 @@ impl Screen {
 
     /// A note beside the result.
     pub fn note(&self, text: impl Display) {
-        print_line(&mut std::io::stderr().lock(), &text);
+        match self.sink {
+            Sink::Process => print_line(&mut std::io::stderr().lock(), &text),
+            #[cfg(test)]
+            Sink::Memory(memory) => memory.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_string()),
+        }
     }
 
     /// An error with all its causes.
@@ -111,15 +159,13 @@ impl Screen {
 
     /// A table without rules between its rows. Colours only in the last column: elsewhere their codes count as width.
     pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        if !header.is_empty() {
-            table.set_header(header.to_vec());
-        }
-        table.add_rows(rows);
-        for line in table.lines() {
-            self.line(line.trim_end());
-        }
+        table_lines(header, &[], rows).iter().for_each(|line| self.line(line));
+    }
+
+    /// Whether progress is a moving line; else it is plain lines, and only what matters is one.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.moving
     }
 
     /// Shows the progress of long work.
@@ -164,6 +210,23 @@ impl Screen {
             }
         })
     }
+}
+
+/// The lines of a table without rules between its rows. Its `numbers`, columns counted from 0, stand to the right.
+#[must_use]
+pub fn table_lines(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if !header.is_empty() {
+        table.set_header(header.to_vec());
+    }
+    table.add_rows(rows);
+    for column in numbers {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// `0.3 s`, `12 s`.
@@ -220,7 +283,7 @@ mod tests {
 
     #[test]
     fn nothing_is_painted_off_a_terminal() {
-        let screen = Screen { format: Format::Text, colours: false, moving: false };
+        let (screen, _) = Screen::remembering(Format::Text);
         assert_eq!(screen.paint(Tone::Bad, "dead"), "dead");
         let screen = Screen { colours: true, ..screen };
         assert_eq!(screen.paint(Tone::Bad, "dead"), "\u{1b}[31mdead\u{1b}[0m");

@@ -1,13 +1,21 @@
 //! The `ikkai` command: what it understands, and which module does it.
 //!
-//! Exit codes: 0 done, 1 failed, 2 wrong usage.
+//! Exit codes: 0 done, 1 failed or not done in full, 2 wrong usage, 3 (operators' commands) nothing that it could be done to.
 
+mod consent;
+mod consumer;
+mod dlq;
+mod doctor;
+mod ending;
 mod job;
 mod keeper;
 mod local;
 mod logs;
 mod patience;
 mod send;
+mod site;
+mod stack;
+mod status;
 mod target;
 
 use std::process::ExitCode;
@@ -36,9 +44,18 @@ enum Command {
     Demo(crate::demo::Arguments),
     /// Posts a job through the API.
     Send(send::Send),
-    /// Looks at jobs.
+    /// Looks at jobs, and calls them off.
     #[command(subcommand)]
     Job(job::Job),
+    /// Stops, starts and bounds consumers.
+    #[command(subcommand)]
+    Consumer(consumer::Consumer),
+    /// Checks a deployed stack: queues, mappings, functions, tables.
+    Doctor(doctor::Doctor),
+    /// What is in the dead-letter queues and why, and how it gets out again.
+    Dlq(dlq::Dlq),
+    /// The queues of a stack on one screen.
+    Status(status::Status),
 }
 
 /// Why a command failed. The message is all that the user needs.
@@ -53,6 +70,10 @@ impl Ikkai {
             Command::Demo(arguments) => Ok(crate::demo::run(arguments.within_command("demo")).await),
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
+            Command::Consumer(command) => command.run(&screen).await,
+            Command::Doctor(command) => command.run(&screen).await,
+            Command::Dlq(command) => command.run(&screen).await,
+            Command::Status(command) => command.run(&screen).await,
         };
         match done {
             Ok(code) => code,

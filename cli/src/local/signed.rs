@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use aws_sdk_sqs::config::Credentials;
 use aws_sigv4::http_request::{
     PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode, sign,
 };
@@ -17,14 +18,21 @@ use super::engine::REGION;
 #[error("cannot sign the request: {0}")]
 pub struct SigningError(String);
 
-/// Signs a request, which must have a `Host` header, for a service.
+/// Signs a request, which must have a `Host` header, for a service of a local engine, which knows every access key.
 ///
 /// # Errors
 /// The request has no host, or a header that is not text.
 pub fn sign_request(request: &mut Request<Bytes>, service: &str, access_key: &str) -> Result<(), SigningError> {
+    sign_as(request, service, REGION, &Credentials::new(access_key, "local", None, None, "ikkai-local"))
+}
+
+/// Signs a request, which must have a `Host` header, for a service in a region, with credentials of any account.
+///
+/// # Errors
+/// As for [`sign_request`].
+pub fn sign_as(request: &mut Request<Bytes>, service: &str, region: &str, credentials: &Credentials) -> Result<(), SigningError> {
     let failed = |error: &dyn std::fmt::Display| SigningError(error.to_string());
-    let credentials = aws_sdk_sqs::config::Credentials::new(access_key, "local", None, None, "ikkai-local");
-    let identity: Identity = credentials.into();
+    let identity: Identity = credentials.clone().into();
     let mut settings = SigningSettings::default();
     if service == "s3" {
         // S3 signs paths as they are (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
@@ -33,7 +41,7 @@ pub fn sign_request(request: &mut Request<Bytes>, service: &str, access_key: &st
     }
     let parameters = v4::SigningParams::builder()
         .identity(&identity)
-        .region(REGION)
+        .region(region)
         .name(service)
         .time(SystemTime::now())
         .settings(settings)

@@ -33,6 +33,8 @@ pub enum VerdictCode {
     Discarded,
     /// Back in its queue, but perhaps still in the dead-letter queue too. Harmless: it is the same job.
     SentNotDeleted,
+    /// Archived, or its job was done; but perhaps still in the dead-letter queue. The next run removes it.
+    NotDeleted,
     /// Left: a worker has the job.
     Running,
     /// Left: nobody knows whether its effect happened; resolve the job first.
@@ -74,6 +76,7 @@ impl VerdictCode {
         matches!(
             self,
             Self::SentNotDeleted
+                | Self::NotDeleted
                 | Self::NoSource
                 | Self::NotRebuildable
                 | Self::PatchInvalid

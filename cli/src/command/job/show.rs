@@ -1,14 +1,14 @@
-//! `ikkai job …`: looks at jobs through the API.
+//! `ikkai job show`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::{Map, Value};
 
-use super::Failure;
-use super::send::{problem, read};
-use super::target::Target;
+use crate::command::Failure;
+use crate::command::send::{problem, read};
+use crate::command::target::Target;
 use crate::screen::{Format, Screen, Tone};
 
 /// How often a watched job is asked for.
@@ -31,16 +31,9 @@ const ORDER: [&str; 13] = [
     "updatedAt",
 ];
 
-/// Jobs.
-#[derive(Debug, Subcommand)]
-pub(super) enum Job {
-    /// Shows a job: status, attempts, result, reason.
-    Show(Show),
-}
-
 /// Options of `show`.
 #[derive(Debug, Args)]
-pub(super) struct Show {
+pub(in crate::command) struct Show {
     #[command(flatten)]
     target: Target,
     /// The job's id, as `send` printed it.
@@ -50,16 +43,8 @@ pub(super) struct Show {
     watch: bool,
 }
 
-impl Job {
-    pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
-        match self {
-            Self::Show(show) => show.run(screen).await,
-        }
-    }
-}
-
 impl Show {
-    async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
         let api = self.target.api()?;
         let mut shown = None;
         let watching = async {
@@ -101,7 +86,7 @@ fn is_final(job: &Value) -> bool {
 }
 
 /// How a state is shown.
-pub(super) fn tone(status: &str) -> Tone {
+pub(in crate::command) fn tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "dead" | "in_doubt" => Tone::Bad,

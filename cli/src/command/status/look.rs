@@ -1,0 +1,73 @@
+//! Looks at the queues, and into the dead-letter queues no more often than it must: a look hides messages from whoever wants them.
+
+use dlq_redrive::protocol::{Answer, DeadGroup, Filter, List, Request, RunState, StatusAnswer, StatusRequest};
+
+use crate::command::Failure;
+use crate::command::dlq::ask;
+use crate::operator::{Desk, Reply};
+
+/// Messages that are looked at, in each dead-letter queue.
+const SAMPLE: u32 = 100;
+
+/// What was seen.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The function's answer.
+    pub(super) reply: Reply,
+    /// What is in the dead-letter queues; `None` where that was not looked at.
+    pub(super) groups: Option<Vec<DeadGroup>>,
+    /// Why not.
+    pub(super) no_reasons: Option<String>,
+}
+
+/// What was last seen in the dead-letter queues.
+#[derive(Debug, Default)]
+pub(super) struct Reasons(Option<(Vec<u64>, Vec<DeadGroup>)>);
+
+/// Looks.
+pub(super) async fn look(desk: &dyn Desk, request: StatusRequest, known: &mut Reasons) -> Result<Look, Failure> {
+    let queue = request.queue.clone();
+    let reply = ask(desk, &Request::Status(request)).await?;
+    let Answer::Status(status) = &reply.answer else { return Ok(Look { reply, groups: None, no_reasons: None }) };
+    let (groups, no_reasons) = match known.of(status) {
+        Some(groups) => (Some(groups), None),
+        None if at_work(status) => {
+            let why = "the dead-letter queues are not looked into while a run takes messages out of them";
+            (None, Some(why.to_owned()))
+        }
+        None => {
+            let list = List { queue, filter: Filter::default(), max: SAMPLE, messages: false };
+            match ask(desk, &Request::List(list)).await {
+                Ok(Reply { answer: Answer::List(list), .. }) => {
+                    known.0 = Some((counts(status), list.groups.clone()));
+                    (Some(list.groups), None)
+                }
+                Ok(Reply { answer: Answer::Refused(_, refusal), .. }) => (None, Some(format!("no reasons: {refusal}"))),
+                Ok(_) => (None, None),
+                Err(error) => (None, Some(format!("no reasons: {error}"))),
+            }
+        }
+    };
+    Ok(Look { reply, groups, no_reasons })
+}
+
+impl Reasons {
+    /// What is known without a look: all dead-letter queues are empty, or hold as many messages as at the last one.
+    fn of(&self, status: &StatusAnswer) -> Option<Vec<DeadGroup>> {
+        let counts = counts(status);
+        if counts.iter().all(|count| *count == 0) {
+            return Some(Vec::new());
+        }
+        self.0.as_ref().filter(|(seen, _)| *seen == counts).map(|(_, groups)| groups.clone())
+    }
+}
+
+/// A message that is hidden by somebody's look counts too: else the count would change with every look.
+fn counts(status: &StatusAnswer) -> Vec<u64> {
+    status.queues.iter().map(|queue| queue.dead_letters.visible + queue.dead_letters.in_flight).collect()
+}
+
+fn at_work(status: &StatusAnswer) -> bool {
+    let goes_on = |state| state == RunState::Continues;
+    status.queues.iter().any(|queue| queue.last_run.as_ref().is_some_and(|run| !run.dry_run && goes_on(run.state)))
+}

@@ -1,0 +1,82 @@
+//! What a run has to remember between its parts. Small: it is kept in one item with the run.
+
+use std::collections::BTreeSet;
+
+use ikkai::clock::EpochMillis;
+use serde::{Deserialize, Serialize};
+
+/// Jobs that are watched at most; those that were sent last.
+const MOST_WATCHED: usize = 50;
+
+/// Names that are remembered at most.
+const MOST_NAMES: usize = 500;
+
+/// What a run has to remember between its parts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Which of the run's queues it is at.
+    pub(super) queue: usize,
+    /// Messages in each dead-letter queue when the run began; 0 means that the number is not known.
+    pub(super) snapshots: Vec<u64>,
+    /// Messages of the present queue's snapshot that are gone.
+    pub(super) gone: u64,
+    /// Messages and jobs that count towards the run's `max`.
+    pub(super) counted: u64,
+    /// Where the canary is.
+    pub(super) canary: Canary,
+    /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it was sent.
+    pub(super) watched: Vec<String>,
+    /// Sent since the last look at them.
+    pub(super) sent_since_look: u32,
+    /// Jobs of the filter whose message was found, or that were dealt with without one.
+    pub(super) found: BTreeSet<String>,
+    /// Messages that were sent and perhaps not deleted: they must not be sent again.
+    pub(super) undeleted: BTreeSet<String>,
+    /// FIFO groups, with their queue, one of whose messages could not be sent: the later ones have to wait.
+    pub(super) blocked: BTreeSet<String>,
+    /// Pages of verdicts that are written.
+    pub(super) pages: u32,
+    /// Verdicts on these pages.
+    pub(super) verdicts: u64,
+    /// Verdicts of earlier parts.
+    pub(super) verdicts_before: u64,
+    /// A part is at work, or has died.
+    pub(super) at_work: bool,
+}
+
+/// The first messages of a run, which the others wait for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Canary {
+    /// None is wanted, or it is well.
+    #[default]
+    Off,
+    /// So many are still to be sent; these were.
+    Sending { missing: u32, jobs: Vec<String> },
+    /// These have to be over until then.
+    Waiting { jobs: Vec<String>, until: EpochMillis },
+}
+
+impl Progress {
+    /// Remembers jobs that were sent; of many only the last.
+    pub(super) fn watch(&mut self, jobs: &[String]) {
+        self.sent_since_look = self.sent_since_look.saturating_add(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
+        self.watched.extend_from_slice(jobs);
+        let surplus = self.watched.len().saturating_sub(MOST_WATCHED);
+        self.watched.drain(..surplus);
+    }
+
+    /// Remembers a message that must not be sent again.
+    pub(super) fn remember_undeleted(&mut self, message_id: &str) {
+        if self.undeleted.len() < MOST_NAMES {
+            self.undeleted.insert(message_id.to_owned());
+        }
+    }
+
+    /// Holds a group back for the rest of the run.
+    pub(super) fn block(&mut self, group: String) {
+        if self.blocked.len() < MOST_NAMES {
+            self.blocked.insert(group);
+        }
+    }
+}
