@@ -17,22 +17,19 @@ const NO_SOURCE: &str = "none";
 const MOST_JOB_IDS: usize = 1000;
 
 /// Whether a filter means a message. What is said of jobs has to be true of one place of the message; an expired record counts as none.
-#[must_use]
-pub fn is_meant(filter: &Filter, letter: &DeadLetter, queue: &StackQueue, now: EpochMillis) -> bool {
+pub(crate) fn is_meant(filter: &Filter, letter: &DeadLetter, queue: &StackQueue, now: EpochMillis) -> bool {
     meant_by_message(filter, &letter.message, queue, now)
         && letter.places.iter().any(|place| meant_by_place(filter, place, queue, now))
 }
 
 /// Whether a filter means a job of which no message is left. A filter that speaks of messages means none.
-#[must_use]
-pub fn is_job_meant(filter: &Filter, record: &JobRecord) -> bool {
+pub(crate) fn is_job_meant(filter: &Filter, record: &JobRecord) -> bool {
     let speaks_of_messages = filter.min_age_seconds.is_some() || filter.max_age_seconds.is_some() || !filter.sources.is_empty();
     !speaks_of_messages && meant_by_job(filter, &record.job_id) && meant_by_error(filter, record.last_error.as_ref())
 }
 
 /// What is wrong with a filter, with pointers from the filter on.
-#[must_use]
-pub fn check(filter: &Filter) -> Vec<FieldError> {
+pub(crate) fn check(filter: &Filter) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if filter.job_ids.len() > MOST_JOB_IDS {
         let message = format!("at most {MOST_JOB_IDS} jobs can be named in one request; ask again for the others");

@@ -76,7 +76,13 @@ impl Order {
             let message = "a patch is for jobs that are named: add filter.jobIds";
             errors.push(FieldError::new("/patch", "not_allowed", message));
         }
-        check_names(&mut errors, &request.reason, request.claimed_by.as_deref(), request.run_id.as_deref(), request.cursor.as_deref());
+        check_names(
+            &mut errors,
+            &request.reason,
+            request.claimed_by.as_deref(),
+            request.run_id.as_deref(),
+            request.cursor.as_deref(),
+        );
         refuse(errors)?;
         let digest = digest_of(Action::Redrive, &Redrive { run_id: None, cursor: None, ..request.clone() });
         Ok(Self {
@@ -104,7 +110,13 @@ impl Order {
     pub(super) fn discard(request: &Discard, queues: &StackQueues) -> Result<Self, Refusal> {
         let mut errors = matching::check(&request.filter).into_iter().map(|error| error.under("/filter")).collect::<Vec<_>>();
         within(&mut errors, "/max", request.max, 1, MOST_MESSAGES);
-        check_names(&mut errors, &request.reason, request.claimed_by.as_deref(), request.run_id.as_deref(), request.cursor.as_deref());
+        check_names(
+            &mut errors,
+            &request.reason,
+            request.claimed_by.as_deref(),
+            request.run_id.as_deref(),
+            request.cursor.as_deref(),
+        );
         refuse(errors)?;
         let digest = digest_of(Action::Discard, &Discard { run_id: None, cursor: None, ..request.clone() });
         Ok(Self {
@@ -148,13 +160,7 @@ fn within(errors: &mut Vec<FieldError>, pointer: &str, value: u32, least: u32, m
     }
 }
 
-fn check_names(
-    errors: &mut Vec<FieldError>,
-    reason: &str,
-    claimed_by: Option<&str>,
-    run_id: Option<&str>,
-    cursor: Option<&str>,
-) {
+fn check_names(errors: &mut Vec<FieldError>, reason: &str, claimed_by: Option<&str>, run_id: Option<&str>, cursor: Option<&str>) {
     if reason.trim().is_empty() || reason.chars().count() > LONGEST_REASON {
         let message = format!("say why, in 1 to {LONGEST_REASON} characters; it is kept in the history");
         errors.push(FieldError::new("/reason", "invalid_value", message));

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use ikkai::clock::EpochMillis;
-use ikkai::job::JobId;
 use serde::{Deserialize, Serialize};
 
 /// Jobs that are watched at most; those that were sent last.
@@ -25,8 +24,8 @@ pub(super) struct Progress {
     pub(super) counted: u64,
     /// Where the canary is.
     pub(super) canary: Canary,
-    /// Jobs that were sent, and are not known to be over.
-    pub(super) watched: Vec<Watched>,
+    /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it was sent.
+    pub(super) watched: Vec<String>,
     /// Sent since the last look at them.
     pub(super) sent_since_look: u32,
     /// Jobs of the filter whose message was found, or that were dealt with without one.
@@ -53,28 +52,14 @@ pub(super) enum Canary {
     #[default]
     Off,
     /// So many are still to be sent; these were.
-    Sending { missing: u32, jobs: Vec<Watched> },
+    Sending { missing: u32, jobs: Vec<String> },
     /// These have to be over until then.
-    Waiting { jobs: Vec<Watched>, until: EpochMillis },
-}
-
-/// A job that was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Watched {
-    pub(super) job_id: String,
-    /// Its generation from then on. A record that was given up in it was given up after the sending.
-    pub(super) generation: u32,
-}
-
-impl Watched {
-    pub(super) fn new(job_id: &JobId, generation: u32) -> Self {
-        Self { job_id: job_id.as_str().to_owned(), generation }
-    }
+    Waiting { jobs: Vec<String>, until: EpochMillis },
 }
 
 impl Progress {
     /// Remembers jobs that were sent; of many only the last.
-    pub(super) fn watch(&mut self, jobs: &[Watched]) {
+    pub(super) fn watch(&mut self, jobs: &[String]) {
         self.sent_since_look = self.sent_since_look.saturating_add(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
         self.watched.extend_from_slice(jobs);
         let surplus = self.watched.len().saturating_sub(MOST_WATCHED);

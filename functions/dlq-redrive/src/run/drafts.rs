@@ -1,0 +1,258 @@
+//! Messages on their way back: each in its turn, still hidden, prepared, sent, and only then deleted.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use ikkai::clock::EpochMillis;
+use ikkai::job::JobId;
+use ikkai::queue::{OutgoingMessage, QueueError, ReceivedMessage, SendVerdict, VisibilityChange, change_each};
+
+use super::part::{End, FAILURES_IN_A_ROW, Part, Step};
+use super::preparing::Preparation;
+use super::sending::{concerns_queue, deduplication_id, send_together};
+use crate::dead_letter::DeadLetter;
+use crate::protocol::{MessageVerdict, Stopped, VerdictCode};
+use crate::queues::StackQueue;
+
+/// What the handling of some messages may take at most, three times over.
+const HANDLING: Duration = Duration::from_secs(30);
+
+/// A message that shall be put back.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) letter: DeadLetter,
+    /// Where it goes.
+    pub(super) target: StackQueue,
+    /// Jobs whose records are put back first, with the generation that was read.
+    pub(super) resets: Vec<(JobId, u32)>,
+    /// The body is made again from this job's record.
+    pub(super) rebuilt_from: Option<JobId>,
+    /// The message comes out of the dead-letter queue again from here on.
+    pub(super) hidden_until: EpochMillis,
+}
+
+/// A message that is ready to be sent.
+pub(super) struct Ready {
+    /// Its message in the dead-letter queue; `None` for a job that has none any more.
+    pub(super) received: Option<(ReceivedMessage, EpochMillis)>,
+    pub(super) job_ids: Vec<String>,
+    /// Those of them that run now.
+    pub(super) running: Vec<String>,
+    pub(super) target: StackQueue,
+    pub(super) message: OutgoingMessage,
+}
+
+impl Part<'_> {
+    /// Puts messages back at the run's pace.
+    pub(super) async fn send_drafts(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Step {
+        let mut waiting = drafts;
+        while !waiting.is_empty() {
+            let later = waiting.split_off(self.pace.at_once().min(waiting.len()));
+            if !self.pace.turn(waiting.len(), self.time_left()).await {
+                waiting.extend(later);
+                self.release_now(queue, &waiting).await;
+                return Err(End::OutOfTime { resume_in: Duration::ZERO });
+            }
+            let hidden = self.keep_hidden(queue, waiting).await;
+            let ready = self.prepare_all(queue, hidden).await;
+            self.send_ready(queue, ready).await?;
+            self.in_order("the jobs table takes no writes")?;
+            waiting = later;
+        }
+        Ok(())
+    }
+
+    /// The next part shall find them at once.
+    async fn release_now(&self, queue: &StackQueue, drafts: &[Draft]) {
+        let handles = drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone());
+        let changes: Vec<_> =
+            handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO }).collect();
+        if let Err(error) = change_each(&*queue.dead_letters, &changes).await {
+            tracing::warn!(error = %error, "messages stay hidden until their time is over");
+        }
+    }
+
+    /// Hides messages for longer whose turn came late. One that somebody else may have by now is left: it comes out again.
+    async fn keep_hidden(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Draft> {
+        let hidden_for = self.workbench.limits.sweep.hidden_for;
+        let until = self.workbench.clock.now() + HANDLING.min(hidden_for / 3);
+        let (mut hidden, mut late): (Vec<_>, Vec<_>) = drafts.into_iter().partition(|draft| draft.hidden_until > until);
+        if late.is_empty() {
+            return hidden;
+        }
+        let handles = late.iter().map(|draft| draft.letter.message.receipt_handle.clone());
+        let changes: Vec<_> = handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: hidden_for }).collect();
+        let changed_at = self.workbench.clock.now();
+        let verdicts = match change_each(&*queue.dead_letters, &changes).await {
+            Ok(verdicts) => verdicts,
+            Err(error) => vec![Err(error); late.len()],
+        };
+        for (mut draft, verdict) in late.drain(..).zip(verdicts) {
+            if verdict.is_ok() {
+                draft.hidden_until = changed_at + hidden_for;
+                hidden.push(draft);
+            } else {
+                let detail = "the message was visible again before its turn; the next run finds it";
+                self.judge(queue, &draft.letter, VerdictCode::Changed, Some(detail.to_owned()));
+            }
+        }
+        hidden
+    }
+
+    /// Prepares the records, side by side. What cannot be sent has its verdict afterwards.
+    async fn prepare_all(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Ready> {
+        let prepared = join_all(drafts.iter().map(|draft| self.prepare(draft))).await;
+        let (mut ready, mut done) = (Vec::new(), Vec::new());
+        for (draft, preparation) in drafts.into_iter().zip(prepared) {
+            self.record_failures = match &preparation {
+                Preparation::Left(VerdictCode::RecordFailed, _) => self.record_failures + 1,
+                _ => 0,
+            };
+            match preparation {
+                Preparation::Send { message, running } => ready.push(Ready {
+                    job_ids: draft.letter.job_ids().map(|job_id| job_id.as_str().to_owned()).collect(),
+                    received: Some((draft.letter.message, draft.hidden_until)),
+                    running,
+                    target: draft.target,
+                    message: *message,
+                }),
+                Preparation::Done => done.push(draft.letter),
+                Preparation::Left(verdict, detail) => {
+                    self.judge(queue, &draft.letter, verdict, detail);
+                    self.left.push(draft.letter.message);
+                }
+            }
+        }
+        self.delete_done(queue, done).await;
+        ready
+    }
+
+    /// Sends what is ready, each to its target, and deletes what was confirmed.
+    pub(super) async fn send_ready(&mut self, queue: &StackQueue, ready: Vec<Ready>) -> Step {
+        let mut waiting = ready;
+        while let Some(first) = waiting.first() {
+            let target = first.target.clone();
+            let (batch, others): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|ready| ready.target.queue_name == target.queue_name);
+            waiting = others;
+            let messages: Vec<_> = batch.iter().map(|ready| ready.message.clone()).collect();
+            let verdicts = match target.queue_name.is_fifo() {
+                true => self.send_in_order(&target, &batch).await,
+                false => send_together(&target, &messages).await,
+            };
+            self.after_sending(queue, batch, &verdicts).await?;
+        }
+        Ok(())
+    }
+
+    /// One by one, each under a deduplication id that no earlier sending had. What follows a message of its group that could not be sent waits for
+    /// the next run.
+    async fn send_in_order(&mut self, target: &StackQueue, batch: &[Ready]) -> Vec<SendVerdict> {
+        let mut verdicts = Vec::with_capacity(batch.len());
+        for ready in batch {
+            let group = format!("{}/{}", target.queue_name.as_str(), ready.message.group_id.as_deref().unwrap_or_default());
+            if self.progress.blocked.contains(&group) {
+                verdicts.push(Err(QueueError::Refused {
+                    operation: "SendMessage",
+                    code: "an earlier message of its group was not sent".to_owned(),
+                }));
+                continue;
+            }
+            let former = ready
+                .received
+                .as_ref()
+                .map_or("", |(received, _)| received.deduplication_id.as_deref().unwrap_or(&received.message_id));
+            let deduplication_id = Some(deduplication_id(former, &self.run.summary.run_id));
+            let message = OutgoingMessage { deduplication_id, ..ready.message.clone() };
+            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or(Ok(()));
+            if verdict.is_err() {
+                self.progress.block(group);
+            }
+            verdicts.push(verdict);
+        }
+        verdicts
+    }
+
+    async fn after_sending(&mut self, queue: &StackQueue, batch: Vec<Ready>, verdicts: &[SendVerdict]) -> Step {
+        let (mut sent, mut stop) = (Vec::new(), Ok(()));
+        for (ready, verdict) in batch.into_iter().zip(verdicts) {
+            match verdict {
+                Ok(()) => {
+                    self.send_failures = 0;
+                    self.note_sent(&ready);
+                    sent.push(ready);
+                }
+                Err(error) => {
+                    let ended = self.note_unsent(queue, ready, error);
+                    stop = stop.and(ended);
+                }
+            }
+        }
+        self.delete_sent(queue, sent).await;
+        stop
+    }
+
+    fn note_sent(&mut self, ready: &Ready) {
+        self.sent_here.extend(ready.running.iter().cloned());
+        self.progress.watch(&ready.running);
+        self.note_canary(&ready.running);
+    }
+
+    fn note_unsent(&mut self, queue: &StackQueue, ready: Ready, error: &QueueError) -> Step {
+        self.send_failures += 1;
+        if matches!(error, QueueError::Unavailable { .. }) {
+            // It may have gone out.
+            self.sent_here.extend(ready.running);
+        }
+        let message_id = ready.received.as_ref().map(|(received, _)| received.message_id.clone());
+        self.left.extend(ready.received.map(|(received, _)| received));
+        let verdict = VerdictCode::SendFailed;
+        self.note_verdict(queue, MessageVerdict { message_id, job_ids: ready.job_ids, verdict, detail: Some(error.to_string()) });
+        if concerns_queue(error) || self.send_failures >= FAILURES_IN_A_ROW {
+            let detail = format!("{}: {error}", ready.target.queue_name.as_str());
+            return Err(End::Stopped(Stopped::TargetUnavailable, detail));
+        }
+        Ok(())
+    }
+
+    /// A handle whose time is over is accepted, and may delete nothing: such a message counts as not deleted
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html>).
+    async fn delete_sent(&mut self, queue: &StackQueue, sent: Vec<Ready>) {
+        let handles: Vec<_> = sent.iter().filter_map(|ready| Some(ready.received.as_ref()?.0.receipt_handle.clone())).collect();
+        let mut deleted = self.delete(queue, &handles).await.into_iter();
+        let now = self.workbench.clock.now();
+        for ready in sent {
+            let (message_id, problem) = match ready.received {
+                None => (None, None),
+                Some((received, hidden_until)) => {
+                    let problem = match deleted.next() {
+                        Some(Ok(())) if now < hidden_until => None,
+                        Some(Err(error)) => Some(error.to_string()),
+                        _ => Some("the message was visible again before it could be deleted".to_owned()),
+                    };
+                    (Some(received.message_id), problem)
+                }
+            };
+            let verdict = match (&problem, &message_id) {
+                (Some(_), Some(message_id)) => {
+                    self.progress.remember_undeleted(message_id);
+                    VerdictCode::SentNotDeleted
+                }
+                _ => VerdictCode::Redriven,
+            };
+            self.note_verdict(queue, MessageVerdict { message_id, job_ids: ready.job_ids, verdict, detail: problem });
+        }
+    }
+
+    /// Deletes messages for which nothing is left to do.
+    pub(super) async fn delete_done(&mut self, queue: &StackQueue, done: Vec<DeadLetter>) {
+        let handles: Vec<_> = done.iter().map(|letter| letter.message.receipt_handle.clone()).collect();
+        let deleted = self.delete(queue, &handles).await;
+        for (letter, deleted) in done.into_iter().zip(deleted) {
+            match deleted {
+                Ok(()) => self.judge(queue, &letter, VerdictCode::AlreadyDone, None),
+                Err(error) => self.judge(queue, &letter, VerdictCode::NotDeleted, Some(error.to_string())),
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Jobs that fail again right after they were put back: when most of them do, the cause is not mended, and the run stops.
+
+use super::canary::has_succeeded;
+use super::page::has_failed;
+use super::part::{End, Part, Step};
+use crate::dead_letter::DeadLetter;
+use crate::protocol::Stopped;
+
+/// Jobs are looked at whenever so many more were sent.
+const LOOK_EVERY: u32 = 50;
+
+/// So many jobs have to be over before their share says anything.
+const LEAST_OVER: u64 = 5;
+
+/// The share at which a run never stops.
+const NEVER: u32 = 100;
+
+impl Part<'_> {
+    /// Looks at the jobs that were sent, when many were sent since the last look, and stops the run when too many failed again.
+    pub(super) async fn look_at_returned(&mut self) -> Step {
+        if self.progress.sent_since_look >= LOOK_EVERY {
+            return self.look_now().await;
+        }
+        self.check_share()
+    }
+
+    /// Looks at the jobs that were sent last and are not known to be over.
+    pub(super) async fn look_now(&mut self) -> Step {
+        if self.share().is_none_or(|share| share == NEVER) {
+            return Ok(());
+        }
+        self.progress.sent_since_look = 0;
+        let job_ids = self.progress.watched.clone();
+        let records = self.records_of(&job_ids).await;
+        for (job_id, record) in job_ids.iter().zip(records) {
+            match record {
+                Some(record) if has_succeeded(&record) => self.note_over(job_id, true),
+                Some(record) if has_failed(&record) => self.note_over(job_id, false),
+                _ => {}
+            }
+        }
+        self.check_share()
+    }
+
+    /// A job that was watched is over.
+    pub(super) fn note_over(&mut self, job_id: &str, well: bool) {
+        let Some(place) = self.progress.watched.iter().position(|watched| watched == job_id) else { return };
+        self.progress.watched.remove(place);
+        let tally = &mut self.run.summary.tally;
+        *(if well { &mut tally.succeeded_again } else { &mut tally.failed_again }) += 1;
+    }
+
+    /// A message of a job that this run has sent is in the dead-letter queue again.
+    pub(super) fn note_returned(&mut self, letter: &DeadLetter) {
+        for job_id in letter.job_ids() {
+            self.note_over(job_id.as_str(), false);
+        }
+    }
+
+    fn check_share(&self) -> Step {
+        let tally = &self.run.summary.tally;
+        let over = tally.succeeded_again + tally.failed_again;
+        let Some(share) = self.share() else { return Ok(()) };
+        if over < LEAST_OVER || tally.failed_again * 100 <= u64::from(share) * over {
+            return Ok(());
+        }
+        let detail = format!(
+            "{} of {over} jobs that were put back and are over have failed again; mend the cause first",
+            tally.failed_again
+        );
+        Err(End::Stopped(Stopped::ComingBack, detail))
+    }
+
+    fn share(&self) -> Option<u32> {
+        self.order.putting_back().map(|task| task.stop_at_returned)
+    }
+}
