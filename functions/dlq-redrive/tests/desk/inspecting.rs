@@ -46,6 +46,7 @@ async fn a_job_without_a_message_says_what_a_redrive_by_its_id_does() {
     for (key, expected) in [
         ("dead", "redriven"),
         ("accepted", "redriven"),
+        ("young", "changed"),
         ("succeeded", "already_done"),
         ("in_doubt", "in_doubt"),
         ("running", "running"),
@@ -58,6 +59,8 @@ async fn a_job_without_a_message_says_what_a_redrive_by_its_id_does() {
                 "running" => record.lease_until = Some(scene.clock.now() + std::time::Duration::from_secs(60)),
                 "quarantined" => record.generation = 3,
                 "unreadable" => record.payload = None,
+                "young" => record.status = Status::Accepted,
+                "accepted" => record.updated_at = scene.clock.now() - std::time::Duration::from_secs(600),
                 _ => {}
             }
         });

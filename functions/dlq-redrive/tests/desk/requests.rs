@@ -1,4 +1,4 @@
-//! Requests that cannot be read, and what the log says of those that can.
+//! Requests that cannot be read, and requests that break what answers them.
 
 use std::sync::Arc;
 
@@ -6,16 +6,10 @@ use async_trait::async_trait;
 use dlq_redrive::journal::{Journal as _, JournalError, JournalFault};
 use dlq_redrive::move_tasks::MoveTasks;
 use dlq_redrive::protocol::{Action, Answer, MoveTask, Refusal};
-use ikkai::observability::logs::capture::Captured;
-use ikkai::observability::logs::{LevelSetting, LogSetup};
 use ikkai::queue::QueueName;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::scene::Scene;
-
-fn captured() -> Captured {
-    Captured::start(LogSetup::new(LevelSetting::Debug).own_crate("dlq_redrive"))
-}
 
 #[tokio::test(start_paused = true)]
 async fn what_is_wrong_with_a_request_is_named_with_its_place_and_the_mend() {
@@ -70,30 +64,6 @@ async fn the_queue_has_to_be_one_of_the_stack() {
         let (code, message) = scene.refused(request.clone()).await;
         assert_eq!(code, "unknown_queue", "{request}");
         assert!(message.contains("email") && message.contains("billing"), "{message}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_line_a_request_is_logged_and_neither_the_reason_nor_the_name_is() {
-    let scene = Scene::new();
-    let logs = captured();
-    scene
-        .done(json!({"action": "moveTask", "operation": "start", "queue": "email", "reason": "Ada's mail", "claimedBy": "Ada"}))
-        .await;
-    scene.ask(json!({"action": "list", "queue": "ada@example.com"})).await;
-    scene.ask(json!({"action": "list", "ada@example.com": 1})).await;
-    let lines: Vec<Value> = logs.parsed().into_iter().filter(|line| line["message"] == "request answered").collect();
-    assert_eq!(lines.len(), 3);
-    let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
-    assert_eq!(
-        ["action", "queue", "outcome", "request_id"].map(|name| text(&lines[0], name)),
-        ["moveTask", "email", "done", "request-1"]
-    );
-    assert!(lines[0]["duration_ms"].is_u64());
-    assert_eq!(["action", "outcome", "error_code"].map(|name| text(&lines[1], name)), ["list", "refused", "unknown_queue"]);
-    assert_eq!(["action", "outcome", "error_code"].map(|name| text(&lines[2], name)), ["list", "refused", "invalid_request"]);
-    for private in ["Ada", "ada@example.com"] {
-        assert!(!logs.lines().iter().any(|line| line.contains(private)), "{private}");
     }
 }
 
