@@ -8,3 +8,4 @@ mod requests;
 mod resolving;
 mod scene;
 mod status;
+mod whole_way;

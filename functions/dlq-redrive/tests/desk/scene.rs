@@ -1,11 +1,12 @@
 //! A stack with two queues, everything in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use dlq_redrive::archive::MemoryArchive;
 use dlq_redrive::journal::MemoryJournal;
 use dlq_redrive::move_tasks::ScriptedMoveTasks;
+use dlq_redrive::protocol::{answer_schema, request_schema};
 use dlq_redrive::{Invocation, Limits, StackQueue, StackQueues, SweepRules, Workbench};
 use ikkai::clock::{Clock as _, EpochMillis};
 use ikkai::idempotency::{ErrorClass, JobRecord, LastError, Ledger, MemoryStore, Status};
@@ -17,11 +18,17 @@ use serde_json::{Value, json};
 
 pub(crate) const START: EpochMillis = EpochMillis::from_i64(1_800_000_000_000);
 
+static REQUESTS: LazyLock<jsonschema::Validator> =
+    LazyLock::new(|| jsonschema::validator_for(&request_schema()).expect("a schema"));
+static ANSWERS: LazyLock<jsonschema::Validator> =
+    LazyLock::new(|| jsonschema::validator_for(&answer_schema()).expect("a schema"));
+
 pub(crate) struct Scene {
     pub(crate) sqs: MemorySqs,
     pub(crate) jobs: Arc<MemoryStore>,
     pub(crate) store: Arc<WatchedStore>,
     pub(crate) journal: Arc<MemoryJournal>,
+    pub(crate) archive: Arc<MemoryArchive>,
     pub(crate) move_tasks: Arc<ScriptedMoveTasks>,
     pub(crate) clock: TokioClock,
     pub(crate) bench: Workbench,
@@ -50,12 +57,13 @@ impl Scene {
         let jobs = Arc::new(MemoryStore::new());
         let store = Arc::new(WatchedStore::new(jobs.clone()));
         let (journal, move_tasks) = (Arc::new(MemoryJournal::new()), Arc::new(ScriptedMoveTasks::none()));
+        let archive = Arc::new(MemoryArchive::new());
         let bench = Workbench {
             queues,
             records: store.clone(),
             ledger: Ledger::new(store.clone(), Arc::new(clock.clone())),
             journal: journal.clone(),
-            archive: Arc::new(MemoryArchive::new()),
+            archive: archive.clone(),
             stuck: jobs.clone(),
             move_tasks: move_tasks.clone(),
             clock: Arc::new(clock.clone()),
@@ -68,16 +76,21 @@ impl Scene {
                 lock_between_parts: Duration::from_secs(120),
             },
         };
-        Self { sqs, jobs, store, journal, move_tasks, clock, bench }
+        Self { sqs, jobs, store, journal, archive, move_tasks, clock, bench }
     }
 
     pub(crate) fn invocation(&self) -> Invocation {
         Invocation { deadline: self.clock.now() + Duration::from_secs(900), caller: None, request_id: "request-1".to_owned() }
     }
 
-    /// The answer as it goes over the wire.
+    /// The answer as it goes over the wire. What is asked and answered is what the schemas say.
     pub(crate) async fn ask(&self, request: Value) -> Value {
-        self.bench.answer(request, &self.invocation()).await.to_json()
+        let is_request = REQUESTS.is_valid(&request);
+        let answer = self.bench.answer(request.clone(), &self.invocation()).await.to_json();
+        ANSWERS.validate(&answer).unwrap_or_else(|error| panic!("{error} at {}: {answer}", error.instance_path()));
+        let refused = answer["error"]["code"] == "invalid_request";
+        assert!(is_request || refused, "the schema refuses what is answered: {request}");
+        answer
     }
 
     /// An answer that must be one: what was refused fails the test.
