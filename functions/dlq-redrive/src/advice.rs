@@ -32,8 +32,13 @@ pub(crate) fn advice(subject: Subject<'_>, now: EpochMillis) -> String {
                 .to_owned()
         }
         VerdictCode::NotRebuildable => {
-            "its message is gone and cannot be made again from the record, which stands for a message that was no job; \
-             discard it, or have it sent again"
+            "its message is gone and cannot be made again: the record stands for a message that was no job, or the queue is a \
+             FIFO queue and nobody knows its group any more; have it sent again, then discard this job"
+                .to_owned()
+        }
+        VerdictCode::Changed => {
+            "nothing is wrong yet: it waits for a message that was not found, and that may be on its way; look again in some \
+             minutes"
                 .to_owned()
         }
         VerdictCode::NotFound => {

@@ -71,7 +71,7 @@ impl Workbench {
 fn broken() -> Refusal {
     Refusal::new(
         RefusalCode::Internal,
-        "the function failed inside; what it was doing may be done in part. Its log says where, and history what was written down",
+        "the function failed inside; what it was doing may be done in part: its log says where, and history what was written down",
     )
 }
 

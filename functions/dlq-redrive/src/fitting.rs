@@ -34,3 +34,22 @@ impl Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{History, MessageVerdict, VerdictCode};
+
+    #[test]
+    fn an_answer_that_is_too_large_loses_single_messages_and_nothing_else() {
+        let verdict =
+            MessageVerdict { message_id: None, job_ids: vec!["x".repeat(100)], verdict: VerdictCode::Running, detail: None };
+        let answer = Answer::History(History { runs: Vec::new(), verdicts: Some(vec![verdict; 100]) });
+        let size = answer.to_json().to_string().len();
+        assert_eq!(answer.clone().fit_into(size), answer);
+        let Answer::History(history) = answer.clone().fit_into(size - 1) else { panic!("a history") };
+        assert_eq!(history.verdicts.map(|verdicts| verdicts.len()), Some(50));
+        let Answer::History(history) = answer.fit_into(1) else { panic!("a history") };
+        assert_eq!(history.verdicts, Some(Vec::new()), "what cannot be made smaller is sent as it is");
+    }
+}

@@ -161,9 +161,15 @@ fn a_doubt_is_resolved_by_a_person_one_way_or_the_other() {
             let resolved = operator.done(&resolve).await;
             let status = if way == "done" { "succeeded" } else { "dead" };
             assert_eq!(resolved["record"]["status"], status, "{resolved}");
-            let again = operator.ask(&resolve).await;
-            if way == "runAgain" {
-                assert_eq!((&again["ok"], &again["error"]["code"]), (&json!(false), &json!("wrong_state")), "{again}");
+            let again = operator.done(&resolve).await;
+            assert_eq!(
+                again["record"]["updatedAt"], resolved["record"]["updatedAt"],
+                "a repeated request changes nothing: {again}"
+            );
+            if way == "done" {
+                let other = json!({"action": "resolve", "jobId": job_id.as_str(), "as": "runAgain", "reason": "looked again"});
+                let refused = operator.ask(&other).await;
+                assert_eq!((&refused["ok"], &refused["error"]["code"]), (&json!(false), &json!("wrong_state")), "{refused}");
             }
             let verdict = if way == "done" { "already_done" } else { "redriven" };
             assert_eq!(verdicts(&operator.run(&request).await, &job_id), [verdict]);

@@ -36,12 +36,20 @@ async fn ran_once(operator: &Operator<'_>, job_id: &ikkai::job::JobId) {
 #[test]
 fn a_lost_answer_of_a_sending_costs_a_copy_and_no_second_mail() {
     with_operator(async |operator| {
-        let job_id = mended(operator, "lost-send").await;
-        let lost = Rule::on("sqs.SendMessageBatch").target(operator.lab.stack.email_queue()).times(1).forward_then_drop();
-        let lost = operator.lab.aws.proxy().add(lost);
-        let run = operator.run(&operator.redrive(&[&job_id])).await;
-        assert_eq!((lost.hits(), verdicts(&run, &job_id)), (1, vec!["redriven".to_owned()]), "{run}");
-        ran_once(operator, &job_id).await;
+        for (call, count) in [("sqs.SendMessage", 1), ("sqs.SendMessageBatch", 2)] {
+            let mut jobs = Vec::new();
+            for _ in 0..count {
+                jobs.push(mended(operator, "lost-send").await);
+            }
+            let lost = Rule::on(call).target(operator.lab.stack.email_queue()).job(jobs[0].as_str()).times(1);
+            let lost = operator.lab.aws.proxy().add(lost.forward_then_drop());
+            let run = operator.run(&operator.redrive(&jobs.iter().collect::<Vec<_>>())).await;
+            assert_eq!(lost.hits(), 1, "{call}: {run}");
+            for job_id in &jobs {
+                assert_eq!(verdicts(&run, job_id), ["redriven"], "{run}");
+                ran_once(operator, job_id).await;
+            }
+        }
     });
 }
 
@@ -50,7 +58,7 @@ fn a_sending_that_never_happens_leaves_the_message_and_the_next_run_sends_it() {
     with_operator(async |operator| {
         let lab = operator.lab;
         let job_id = mended(operator, "refused-send").await;
-        let refused = Rule::on("sqs.SendMessageBatch").target(lab.stack.email_queue());
+        let refused = Rule::on("sqs.SendMessage").target(lab.stack.email_queue()).job(job_id.as_str());
         let refused = lab.aws.proxy().add(refused.answer(403, "AccessDeniedException", "not allowed"));
         let run = operator.run(&operator.redrive(&[&job_id])).await;
         assert!(refused.hits() >= 1 && run["ok"] == false, "{run}");
@@ -96,7 +104,8 @@ fn two_operators_at_once_get_one_run_and_one_refusal() {
     with_operator(async |operator| {
         let lab = operator.lab;
         let job_id = mended(operator, "at-once").await;
-        let held = lab.aws.proxy().add(Rule::on("sqs.SendMessageBatch").target(lab.stack.email_queue()).times(1).hold());
+        let held =
+            lab.aws.proxy().add(Rule::on("sqs.SendMessage").target(lab.stack.email_queue()).job(job_id.as_str()).times(1).hold());
         let mut first = operator.redrive(&[&job_id]);
         first["runId"] = json!(lab.key("first"));
         let second = async {

@@ -13,6 +13,7 @@ use crate::dead_letter::DeadLetter;
 use crate::plan::{Rules, plan};
 use crate::protocol::{Inspect, Inspection, RecordSummary, Refusal, RefusalCode, RunSummary, VerdictCode};
 use crate::queues::StackQueue;
+use crate::run::may_be_on_its_way;
 use crate::telling::seen_message;
 use crate::workbench::{Invocation, Workbench};
 
@@ -57,7 +58,7 @@ fn tell(
     let rules = Rules { max_generations: bench.limits.max_generations, override_quarantine: false };
     let verdict = match letter {
         Some((letter, _)) => plan(letter, rules, now).verdict(),
-        None => without_message(record, rules, now),
+        None => without_message(bench, record, rules, now),
     };
     let content = letter.and_then(|(letter, _)| letter.places.iter().find(|place| place.job_id() == Some(job_id)));
     let has_source = letter.is_some_and(|(letter, _)| letter.message.source.is_some());
@@ -93,14 +94,17 @@ async fn search(
 }
 
 /// What a redrive by its id does with a job that has no message any more: one is made from its record.
-fn without_message(record: Option<&JobRecord>, rules: Rules, now: EpochMillis) -> VerdictCode {
+fn without_message(bench: &Workbench, record: Option<&JobRecord>, rules: Rules, now: EpochMillis) -> VerdictCode {
     let Some(record) = record else { return VerdictCode::NotFound };
+    let queue = bench.queues.of_type(record.job_type.as_str());
     match record.status {
         Status::Succeeded | Status::Cancelled => VerdictCode::AlreadyDone,
         Status::InDoubt => VerdictCode::InDoubt,
         Status::Running if !record.lease_is_over(now) => VerdictCode::Running,
         Status::Dead | Status::Running if record.generation >= rules.max_generations => VerdictCode::Quarantined,
-        _ if record.envelope().is_none() => VerdictCode::NotRebuildable,
+        Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => VerdictCode::Changed,
+        // Nobody knows the group of a message that is gone.
+        _ if record.envelope().is_none() || queue.is_none_or(|queue| queue.queue_name.is_fifo()) => VerdictCode::NotRebuildable,
         _ => VerdictCode::Redriven,
     }
 }

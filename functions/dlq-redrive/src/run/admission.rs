@@ -5,6 +5,7 @@ use std::time::Duration;
 use ikkai::queue::QueueError;
 use uuid::Uuid;
 
+use super::closing::journalled;
 use super::order::{Cursor, Order};
 use super::part::Part;
 use super::patch;
@@ -40,8 +41,11 @@ pub(super) async fn admit<'a>(
 ) -> Result<Admitted<'a>, Refusal> {
     let run_id = order.run_id.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
     let admission = Admission { workbench, order, invocation, run_id, worker: Uuid::new_v4().to_string() };
-    admission.lock_run().await?;
-    match admission.find().await {
+    let admitted = match admission.lock_run().await {
+        Ok(()) => admission.find().await,
+        Err(refusal) => Err(refusal),
+    };
+    match admitted {
         Ok(Admitted::Now(part)) => Ok(Admitted::Now(part)),
         turned_away => {
             admission.unlock(&run_lock(&admission.run_id), &admission.worker).await;
@@ -72,7 +76,7 @@ impl<'a> Admission<'a, '_> {
 
     async fn find(&self) -> Result<Admitted<'a>, Refusal> {
         let known = match &self.order.run_id {
-            Some(run_id) => self.workbench.journal.find(run_id).await.map_err(refusal)?,
+            Some(run_id) => journalled(|| self.workbench.journal.find(run_id)).await.map_err(refusal)?,
             None => None,
         };
         match known {
@@ -107,7 +111,7 @@ impl<'a> Admission<'a, '_> {
         if progress.verdicts_before <= MOST_EARLIER_VERDICTS {
             let before = usize::try_from(progress.verdicts_before).unwrap_or(usize::MAX);
             let most = before.saturating_add(MOST_VERDICTS);
-            let all = self.workbench.journal.verdicts(&self.run_id, most).await.map_err(refusal)?;
+            let all = journalled(|| self.workbench.journal.verdicts(&self.run_id, most)).await.map_err(refusal)?;
             answer.verdicts = all.into_iter().skip(before).collect();
         }
         answer.replayed = true;
@@ -154,7 +158,7 @@ impl<'a> Admission<'a, '_> {
         let tally = Tally { snapshot: snapshots.iter().sum(), ..Tally::default() };
         let progress = Progress { snapshots, canary, at_work: true, ..Progress::default() };
         let run = self.blank(tally, &progress);
-        match self.workbench.journal.begin(&run).await.map_err(refusal)? {
+        match journalled(|| self.workbench.journal.begin(&run)).await.map_err(refusal)? {
             Begun::New => {}
             // An expired lock let two in, or the answer to an earlier try was lost: its own item is as good as a new one.
             Begun::Exists(found) if found.request_digest == run.request_digest && found.parts == 0 => {}
@@ -236,7 +240,7 @@ impl<'a> Admission<'a, '_> {
     async fn lock(&self, name: &str, holder: &str, busy: &str) -> Result<(), Refusal> {
         let now = self.workbench.clock.now();
         let until = self.invocation.deadline.max(now) + LOCK_MARGIN;
-        match self.workbench.journal.lock(name, holder, until, now).await.map_err(refusal)? {
+        match journalled(|| self.workbench.journal.lock(name, holder, until, now)).await.map_err(refusal)? {
             Locked::Yes => Ok(()),
             Locked::HeldBy { run_id, until } => {
                 let seconds = until.since(now).as_millis().div_ceil(1000);
@@ -249,7 +253,7 @@ impl<'a> Admission<'a, '_> {
     }
 
     async fn unlock(&self, name: &str, holder: &str) {
-        if let Err(error) = self.workbench.journal.unlock(name, holder).await {
+        if let Err(error) = journalled(|| self.workbench.journal.unlock(name, holder)).await {
             tracing::warn!(run_id = self.run_id, error = %error, "a lock could not be let go; it ends by itself");
         }
     }

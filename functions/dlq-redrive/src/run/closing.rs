@@ -19,7 +19,7 @@ impl Part<'_> {
             over => over,
         };
         let (state, stopped, detail, resume_in) = match outcome {
-            Ok(()) => (RunState::Finished, None, self.note.take(), None),
+            Ok(()) => (RunState::Finished, None, self.note.take().or_else(|| self.unseen()), None),
             Err(End::Stopped(stopped, detail)) => (RunState::Stopped, Some(stopped), Some(detail), None),
             Err(End::OutOfTime { resume_in }) => (RunState::Continues, None, self.note.take(), Some(resume_in)),
         };
@@ -47,6 +47,20 @@ impl Part<'_> {
     async fn before_going_on(&mut self, resume_in: Duration) -> Step {
         self.look_now().await?;
         Err(End::OutOfTime { resume_in })
+    }
+
+    /// Messages that were counted at the start and never came out.
+    fn unseen(&self) -> Option<String> {
+        let tally = &self.run.summary.tally;
+        let unseen = tally.snapshot.saturating_sub(tally.seen);
+        let looked_everywhere = self.room() > 0 && self.order.filter.job_ids.is_empty();
+        (unseen > 0 && looked_everywhere).then(|| {
+            format!(
+                "{unseen} of the {} messages that were counted at the start did not come out: somebody else has them, or a look hides them; \
+                 run again later",
+                tally.snapshot
+            )
+        })
     }
 
     /// Without verdicts: they are kept once, on pages of their own.

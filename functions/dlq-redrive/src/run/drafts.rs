@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use ikkai::clock::EpochMillis;
 use ikkai::job::JobId;
-use ikkai::queue::{OutgoingMessage, QueueError, ReceivedMessage, SendVerdict, VisibilityChange, change_each};
+use ikkai::queue::{MAX_ENTRIES, OutgoingMessage, QueueError, ReceivedMessage, SendVerdict, VisibilityChange, change_each};
 
 use super::part::{End, FAILURES_IN_A_ROW, Part, Step};
 use super::preparing::Preparation;
@@ -55,20 +55,25 @@ impl Part<'_> {
             }
             let hidden = self.keep_hidden(queue, waiting).await;
             let ready = self.prepare_all(queue, hidden).await;
-            self.send_ready(queue, ready).await?;
-            self.in_order("the jobs table takes no writes")?;
+            let step = self.send_ready(queue, ready).await;
+            if let Err(end) = step.and_then(|()| self.in_order("the jobs table takes no writes")) {
+                self.release_now(queue, &later).await;
+                return Err(end);
+            }
             waiting = later;
         }
         Ok(())
     }
 
     /// The next part shall find them at once.
-    async fn release_now(&self, queue: &StackQueue, drafts: &[Draft]) {
+    pub(super) async fn release_now(&self, queue: &StackQueue, drafts: &[Draft]) {
         let handles = drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone());
         let changes: Vec<_> =
             handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO }).collect();
-        if let Err(error) = change_each(&*queue.dead_letters, &changes).await {
-            tracing::warn!(error = %error, "messages stay hidden until their time is over");
+        for changes in changes.chunks(MAX_ENTRIES) {
+            if let Err(error) = change_each(&*queue.dead_letters, changes).await {
+                tracing::warn!(error = %error, "messages stay hidden until their time is over");
+            }
         }
     }
 
@@ -129,7 +134,7 @@ impl Part<'_> {
 
     /// Sends what is ready, each to its target, and deletes what was confirmed.
     pub(super) async fn send_ready(&mut self, queue: &StackQueue, ready: Vec<Ready>) -> Step {
-        let mut waiting = ready;
+        let (mut waiting, mut step) = (ready, Ok(()));
         while let Some(first) = waiting.first() {
             let target = first.target.clone();
             let (batch, others): (Vec<_>, Vec<_>) =
@@ -140,9 +145,10 @@ impl Part<'_> {
                 true => self.send_in_order(&target, &batch).await,
                 false => send_together(&target, &messages).await,
             };
-            self.after_sending(queue, batch, &verdicts).await?;
+            // One target that cannot be sent to does not keep the others from what is prepared for them.
+            step = step.and(self.after_sending(queue, batch, &verdicts).await);
         }
-        Ok(())
+        step
     }
 
     /// One by one, each under a deduplication id that no earlier sending had. What follows a message of its group that could not be sent waits for

@@ -51,7 +51,10 @@ impl Part<'_> {
         }
         self.run.summary.tally.seen += messages.len() as u64;
         let letters = self.read(queue, messages, sweep).await;
-        self.in_order("the jobs table does not answer")?;
+        if let Err(end) = self.in_order("the jobs table does not answer") {
+            self.left.extend(letters.into_iter().map(|letter| letter.message));
+            return Err(end);
+        }
         let letters = self.meant(queue, letters, sweep).await;
         Ok(Some(Page { queue, hidden_until: taken_at + self.workbench.limits.sweep.hidden_for, letters }))
     }

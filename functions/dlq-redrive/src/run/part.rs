@@ -111,13 +111,16 @@ impl<'a> Part<'a> {
         let mut sweep = Sweep::new(&*queue.dead_letters, self.workbench.limits.sweep);
         let outcome = self.pages(queue, &mut sweep).await;
         self.leave_rest(&mut sweep);
-        for draft in std::mem::take(&mut self.aside) {
+        let aside = std::mem::take(&mut self.aside);
+        if matches!(outcome, Err(End::OutOfTime { .. })) {
+            self.release_now(queue, &aside).await;
+            return outcome;
+        }
+        if !aside.is_empty() {
             self.note = Some("messages without a job cannot be a canary; they were left, put them back without one".to_owned());
-            sweep.leave(&draft.letter.message);
         }
-        if !matches!(outcome, Err(End::OutOfTime { .. })) {
-            sweep.release().await;
-        }
+        aside.iter().for_each(|draft| sweep.leave(&draft.letter.message));
+        sweep.release().await;
         outcome
     }
 

@@ -69,6 +69,7 @@ impl Scene {
             ledger: Ledger::new(table, shared.clone()),
             journal: journal.clone(),
             archive: archive.clone(),
+            stuck: records.clone(),
             move_tasks: move_tasks.clone(),
             clock: shared,
             metrics: Metrics::new("Ikkai", "dlq-redrive"),
@@ -98,7 +99,8 @@ impl Scene {
 
     /// Many of them.
     pub(crate) fn many_dead(&self, count: usize) -> Vec<JobId> {
-        (0..count).map(|index| self.dead(&format!("mail-{index:05}"))).collect()
+        self.bury_many(count, |_, _| {});
+        (0..count).map(|index| envelope(&format!("mail-{index:05}")).job_id.unwrap()).collect()
     }
 
     /// A job whose record is in any state, with its message in the dead-letter queue.
@@ -109,6 +111,17 @@ impl Scene {
         self.records.put(record);
         self.sqs.bury(self.email_queue(), &[OutgoingMessage::new(body)]);
         job_id
+    }
+
+    /// Many dead jobs at once, each changed by its number.
+    pub(crate) fn bury_many(&self, count: usize, change: impl Fn(usize, &mut JobRecord)) {
+        let bodies = (0..count).map(|index| {
+            let (mut record, body) = email(&format!("mail-{index:05}"), Status::Dead, self.now());
+            change(index, &mut record);
+            self.records.put(record);
+            OutgoingMessage::new(body)
+        });
+        self.sqs.bury(self.email_queue(), &bodies.collect::<Vec<_>>());
     }
 
     fn email_queue(&self) -> &str {

@@ -1,0 +1,168 @@
+//! Messages that are removed for good: archived first.
+
+use dlq_redrive::archive::{ArchiveError, ArchiveFault};
+use dlq_redrive::protocol::{RefusalCode, RunState, VerdictCode};
+use ikkai::idempotency::{ErrorClass, LastError, Status};
+use ikkai::job::payload_digest;
+use ikkai::queue::{AttributeData, AttributeValue, OutgoingMessage, QueueError};
+use ikkai::testing::{SqsFault, SqsOperation, StoreCall, StoreFault};
+use serde_json::json;
+
+use crate::scene::{Scene, check_sums, codes, email, envelope};
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_archived_their_jobs_cancelled_and_only_then_deleted() {
+    let scene = Scene::new();
+    let jobs = scene.many_dead(12);
+    scene.set(&jobs[0], |record| record.data = Some(json!({ "private": "of the caller" })));
+    let answer = scene.discard(json!({ "runId": "run-1" })).await.unwrap();
+
+    assert_eq!((answer.run.state, answer.run.tally.by_verdict[&VerdictCode::Discarded]), (RunState::Finished, 12));
+    check_sums(&answer.run);
+    assert!(answer.archive.starts_with("s3://"));
+    assert_eq!((scene.messages("email").len(), scene.messages("email-dlq").len()), (0, 0));
+    assert!(jobs.iter().all(|job| scene.record(job).status == Status::Cancelled));
+    let documents = scene.archive.documents();
+    assert_eq!(documents.len(), 12);
+    let (key, document) = documents.iter().next().unwrap();
+    assert!(key.starts_with("email-dlq/2027-01-15/run-1/") && key.ends_with(".json"), "{key}");
+    assert_eq!(document["message"]["body"], envelope("mail-00000").to_body());
+    assert_eq!((&document["records"][0]["jobId"], &document["records"][0]["status"]), (&json!(jobs[0].as_str()), &json!("dead")));
+    assert!(!document.to_string().contains("of the caller"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_archive_keeps_everything_that_a_copy_needs() {
+    let scene = Scene::new();
+    let value = AttributeValue { data_type: "Binary.zip".into(), value: AttributeData::Bytes(vec![0, 1, 254]) };
+    let text = AttributeValue { data_type: "String".into(), value: AttributeData::Text("blue".into()) };
+    let message = OutgoingMessage {
+        attributes: vec![("packed".into(), value), ("tint".into(), text)],
+        trace_header: Some("Root=1-2".into()),
+        group_id: Some("tenant".into()),
+        ..OutgoingMessage::new("no job \u{e9}")
+    };
+    scene.sqs.bury("email", &[message]);
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Discarded]);
+    let document = scene.archive.documents().into_values().next().unwrap();
+    let message = &document["message"];
+    assert_eq!(message["body"], "no job \u{e9}");
+    assert_eq!(message["attributes"]["packed"], json!({ "type": "Binary.zip", "base64": "AAH+" }));
+    assert_eq!(message["attributes"]["tint"], json!({ "type": "String", "text": "blue" }));
+    assert_eq!(
+        (&message["traceHeader"], &message["groupId"], &message["source"]),
+        (&json!("Root=1-2"), &json!("tenant"), &json!("email"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_works_on_or_nobody_knows_is_left() {
+    let scene = Scene::new();
+    scene.buried("running", |record| record.status = Status::Running);
+    scene.buried("doubt", |record| record.status = Status::InDoubt);
+    scene.buried("dead-in-doubt", |record| {
+        record.last_error = Some(LastError::new(ErrorClass::Ambiguous, "timeout", "who knows"))
+    });
+    scene.buried("accepted", |record| record.status = Status::Accepted);
+    scene.buried("done", |record| record.status = Status::Succeeded);
+    let answer = scene.discard(json!({})).await.unwrap();
+    let mut seen = codes(&answer.run.verdicts);
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        [VerdictCode::Discarded, VerdictCode::Discarded, VerdictCode::Running, VerdictCode::InDoubt, VerdictCode::InDoubt]
+    );
+    assert_eq!((scene.messages("email-dlq").len(), scene.archive.documents().len()), (3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_archived_is_not_removed() {
+    let scene = Scene::new();
+    let job = scene.dead("mail-1");
+    for _ in 0..2 {
+        scene.archive.fail_next(ArchiveFault::Refuse(ArchiveError { code: "AccessDenied".into() }));
+    }
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::NotArchived]);
+    assert_eq!((scene.messages("email-dlq").len(), scene.record(&job).status), (1, Status::Dead));
+    // An answer that was lost is no loss.
+    scene.archive.fail_next(ArchiveFault::LoseAnswer);
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::Discarded]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_job_could_not_be_cancelled_stays() {
+    let scene = Scene::new();
+    scene.dead("mail-1");
+    for _ in 0..2 {
+        scene.store.fail_next(StoreCall::Replace, StoreFault::Throttle);
+    }
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!((codes(&answer.run.verdicts), scene.messages("email-dlq").len()), (vec![VerdictCode::RecordFailed], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_fails_is_told_and_the_next_run_removes_the_message() {
+    let scene = Scene::new();
+    scene.dead("mail-1");
+    let refused = QueueError::Refused { operation: "DeleteMessageBatch", code: "AccessDenied".into() };
+    scene.sqs.fail_next("email-dlq", SqsOperation::Delete, SqsFault::Refuse(refused));
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::NotDeleted]);
+    assert_eq!(codes(&scene.redrive(json!({})).await.unwrap().verdicts), [VerdictCode::AlreadyDone]);
+    assert!(scene.sqs.all_messages().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_job_of_another_payload_lives_on() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", |record| {
+        record.status = Status::Accepted;
+        record.payload_digest = Some(payload_digest(&json!({ "other": 1 })));
+    });
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::Discarded]);
+    assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::Accepted, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_full_name_of_a_dead_letter_queue_is_taken() {
+    let scene = Scene::new();
+    scene.dead("mail-1");
+    for name in ["email", "all", "email-dl", ""] {
+        let refusal = scene.discard(json!({ "deadLetterQueue": name })).await.expect_err("not a full name");
+        assert_eq!(refusal.code, RefusalCode::UnknownQueue, "{name}");
+    }
+    assert_eq!(scene.messages("email-dlq").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_removes_nothing() {
+    let scene = Scene::new();
+    scene.many_dead(3);
+    let answer = scene.discard(json!({ "dryRun": true })).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Discarded; 3]);
+    assert_eq!((scene.messages("email-dlq").len(), scene.archive.documents().len(), scene.store.writes()), (3, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_max_are_removed_and_only_what_is_meant() {
+    let scene = Scene::new();
+    scene.many_dead(30);
+    assert_eq!(scene.discard(json!({ "max": 7 })).await.unwrap().run.tally.by_verdict[&VerdictCode::Discarded], 7);
+    let none = scene.discard(json!({ "filter": { "codes": ["something_else"] } })).await.unwrap();
+    assert_eq!((none.run.tally.matched, scene.messages("email-dlq").len()), (0, 23));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_job_without_a_message_is_archived_and_cancelled() {
+    let scene = Scene::new();
+    let (record, _) = email("mail-1", Status::Dead, scene.now());
+    let job = record.job_id.clone();
+    scene.records.put(record);
+    let answer = scene.discard(json!({ "filter": { "jobIds": [job.as_str()] } })).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Discarded]);
+    assert_eq!(scene.record(&job).status, Status::Cancelled);
+    let (key, document) = scene.archive.documents().into_iter().next().unwrap();
+    assert!(key.contains(job.as_str()), "{key}");
+    assert_eq!(document["message"], json!(null));
+}
