@@ -2,12 +2,15 @@
 //!
 //! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
 //! - [`command`]: the `ikkai` command.
+//! - [`deployment`], [`doctor`]: a deployed stack, and what is wrong with it.
 //! - [`demo`]: `cargo demo`.
 //! - [`operator`]: what an operator of a stack works with.
 //! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
 
 pub mod command;
 pub mod demo;
+pub mod deployment;
+pub mod doctor;
 pub mod local;
 pub mod operator;
 pub mod progress;

@@ -3,7 +3,9 @@
 //! Exit codes: 0 done, 1 failed or not done in full, 2 wrong usage, 3 (operators' commands) nothing that it could be done to.
 
 mod consent;
+mod consumer;
 mod dlq;
+mod doctor;
 mod ending;
 mod job;
 mod keeper;
@@ -12,6 +14,7 @@ mod logs;
 mod patience;
 mod send;
 mod site;
+mod stack;
 mod status;
 mod target;
 
@@ -44,6 +47,11 @@ enum Command {
     /// Looks at jobs, and calls them off.
     #[command(subcommand)]
     Job(job::Job),
+    /// Stops, starts and bounds consumers.
+    #[command(subcommand)]
+    Consumer(consumer::Consumer),
+    /// Checks a deployed stack: queues, mappings, functions, tables.
+    Doctor(doctor::Doctor),
     /// What is in the dead-letter queues and why, and how it gets out again.
     Dlq(dlq::Dlq),
     /// The queues of a stack on one screen.
@@ -62,6 +70,8 @@ impl Ikkai {
             Command::Demo(arguments) => Ok(crate::demo::run(arguments.within_command("demo")).await),
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
+            Command::Consumer(command) => command.run(&screen).await,
+            Command::Doctor(command) => command.run(&screen).await,
             Command::Dlq(command) => command.run(&screen).await,
             Command::Status(command) => command.run(&screen).await,
         };

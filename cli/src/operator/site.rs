@@ -111,6 +111,12 @@ impl Site {
         self.outputs.get(name).map(String::as_str)
     }
 
+    /// All outputs of the stack.
+    #[must_use]
+    pub fn outputs(&self) -> &BTreeMap<String, String> {
+        &self.outputs
+    }
+
     /// A parameter of the stack, where CloudFormation told it.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {

@@ -95,6 +95,13 @@ fn functions_start_with_every_value_that_a_parameter_allows() {
     notices(rule, "EmailConsumerFunction: IKKAI_PROVIDER_TIMEOUT_MS", |stack| {
         stack.set("EmailConsumerFunction", &variable("IKKAI_PROVIDER_TIMEOUT_MS"), json!("99"));
     });
+    for (name, value) in
+        [("IKKAI_REDRIVE_QUEUES", "[]"), ("IKKAI_MAX_GENERATIONS", "0"), ("IKKAI_ARCHIVE_PREFIX", "/"), ("IKKAI_JOBS_TABLE", "")]
+    {
+        notices(rule, &format!("DlqRedriveFunction: {name}"), |stack| {
+            stack.set("DlqRedriveFunction", &variable(name), json!(value));
+        });
+    }
     for (name, value) in [("IKKAI_SEND_LEASE_MS", "499"), ("IKKAI_QUEUES", "{}"), ("IKKAI_CALLER_POLICY", "{}")] {
         notices(rule, &format!("ProducerApiFunction: {name}"), |stack| {
             stack.set("ProducerApiFunction", &variable(name), json!(value));

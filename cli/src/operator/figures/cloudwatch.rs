@@ -1,4 +1,4 @@
-//! One call of CloudWatch, signed here: its SDK brings a licence that this project does not take (minicbor, BlueOak).
+//! Calls of CloudWatch, signed here: its SDK brings a licence that this project does not take (minicbor, BlueOak).
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::local::signed::{SigningError, sign_as};
 /// A figure is not worth a longer wait.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// The operation in AWS's JSON protocol
+/// What stands before an operation in AWS's JSON protocol
 /// (<https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html>).
-const TARGET: &str = "GraniteServiceVersion20100801.GetMetricData";
+const SERVICE: &str = "GraniteServiceVersion20100801";
 
 /// CloudWatch did not tell.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +39,13 @@ pub enum FiguresError {
     #[error("CloudWatch does not answer: {0}")]
     Unreachable(String),
     /// The answer was a refusal.
-    #[error("CloudWatch refuses (cloudwatch:GetMetricData): {0}")]
-    Refused(String),
+    #[error("CloudWatch refuses (cloudwatch:{operation}): {told}")]
+    Refused {
+        /// The operation, which is the permission's name too.
+        operation: &'static str,
+        /// What CloudWatch said.
+        told: String,
+    },
 }
 
 /// CloudWatch in one region.
@@ -67,15 +72,15 @@ impl CloudWatch {
         Ok(Self { http, endpoint, region, config: config.clone() })
     }
 
-    /// Asks for metrics.
-    pub(super) async fn metric_data(&self, query: &Value) -> Result<Value, FiguresError> {
+    /// Asks.
+    pub(super) async fn ask(&self, operation: &'static str, query: &Value) -> Result<Value, FiguresError> {
         let credentials = self.credentials().await?;
         let uri: http::Uri = format!("{}/", self.endpoint.trim_end_matches('/')).parse().map_err(http::Error::from)?;
         let host = uri.authority().ok_or(FiguresError::Setting("valid endpoint"))?.to_string();
         let mut request = Request::post(uri)
             .header(header::HOST, host)
             .header(header::CONTENT_TYPE, "application/x-amz-json-1.0")
-            .header("x-amz-target", TARGET)
+            .header("x-amz-target", format!("{SERVICE}.{operation}"))
             .body(Bytes::from(query.to_string()))?;
         sign_as(&mut request, "monitoring", &self.region, &credentials)?;
         let exchange = async {
@@ -92,7 +97,8 @@ impl CloudWatch {
         let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         if !status.is_success() {
             let told = ["message", "Message", "__type"].iter().find_map(|member| answer[member].as_str());
-            return Err(FiguresError::Refused(told.map_or_else(|| format!("status {status}"), ToOwned::to_owned)));
+            let told = told.map_or_else(|| format!("status {status}"), ToOwned::to_owned);
+            return Err(FiguresError::Refused { operation, told });
         }
         Ok(answer)
     }
@@ -143,21 +149,21 @@ mod tests {
     #[tokio::test]
     async fn the_question_is_signed_for_cloudwatch() {
         let (address, seen) = served(200, r#"{"MetricDataResults":[]}"#).await;
-        let answer = CloudWatch::new(&sdk_config(address)).unwrap().metric_data(&json!({})).await.unwrap();
+        let answer = CloudWatch::new(&sdk_config(address)).unwrap().ask("GetMetricData", &json!({})).await.unwrap();
         assert_eq!(answer, json!({"MetricDataResults": []}));
         let seen = seen.lock().unwrap();
         let headers = &seen[0].headers;
-        assert_eq!(headers["x-amz-target"], TARGET);
+        assert_eq!(headers["x-amz-target"], "GraniteServiceVersion20100801.GetMetricData");
         assert!(headers["authorization"].to_str().unwrap().contains("/us-east-1/monitoring/aws4_request"));
     }
 
     #[tokio::test]
     async fn a_refusal_and_silence_are_told() {
         let (address, _) = served(400, r#"{"__type":"AccessDenied","message":"not allowed"}"#).await;
-        let error = CloudWatch::new(&sdk_config(address)).unwrap().metric_data(&json!({})).await.unwrap_err();
+        let error = CloudWatch::new(&sdk_config(address)).unwrap().ask("GetMetricData", &json!({})).await.unwrap_err();
         assert_eq!(error.to_string(), "CloudWatch refuses (cloudwatch:GetMetricData): not allowed");
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let error = CloudWatch::new(&sdk_config(nobody)).unwrap().metric_data(&json!({})).await.unwrap_err();
+        let error = CloudWatch::new(&sdk_config(nobody)).unwrap().ask("GetMetricData", &json!({})).await.unwrap_err();
         assert!(matches!(error, FiguresError::Unreachable(_)), "{error}");
     }
 

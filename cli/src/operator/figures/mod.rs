@@ -1,5 +1,6 @@
 //! What CloudWatch knows of queues and jobs: how old, how many, how fast. Nothing is made up: what it does not know is absent.
 
+mod alarms;
 mod cloudwatch;
 mod query;
 
@@ -11,6 +12,7 @@ use serde::Serialize;
 use super::site::{Site, capitalised};
 use cloudwatch::CloudWatch;
 
+pub use self::alarms::alarms_on_depth;
 pub use self::cloudwatch::FiguresError;
 
 /// What is asked about.
@@ -84,7 +86,7 @@ pub const WINDOW: Duration = Duration::from_secs(900);
 pub async fn figures(site: &Site, subjects: &[Subject]) -> Result<BTreeMap<String, Figures>, FiguresError> {
     let namespace = site.parameter("MetricsNamespace").unwrap_or("Ikkai");
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    let answer = CloudWatch::new(site.config())?.metric_data(&query::request(subjects, namespace, now)).await?;
+    let answer = CloudWatch::new(site.config())?.ask("GetMetricData", &query::request(subjects, namespace, now)).await?;
     Ok(query::read(subjects, &answer))
 }
 

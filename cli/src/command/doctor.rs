@@ -1,0 +1,45 @@
+//! `ikkai doctor`: checks a deployed stack.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Failure;
+use super::stack::StackChoice;
+use crate::doctor::gather::{self, Wishes};
+use crate::doctor::report::{self, Counts};
+use crate::doctor::{Finding, examine};
+use crate::screen::{Format, Screen};
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    #[command(flatten)]
+    stack: StackChoice,
+    /// Also lists what is as it should be.
+    #[arg(long)]
+    all: bool,
+    /// Also looks for jobs that have not moved for so many seconds, at least 60. Reads the whole jobs table: half a read unit
+    /// for each 4 KB.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(60..))]
+    stuck_after: Option<u64>,
+}
+
+impl Doctor {
+    pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+        let deployment = self.stack.deployment().await?;
+        let wishes = Wishes { stuck_after_seconds: self.stuck_after };
+        let facts = gather::facts(&deployment, wishes, &screen.progress()).await;
+        let findings = examine(&facts);
+        match screen.format() {
+            Format::Json => screen.json(&report::document(&facts, &findings)),
+            Format::Text => report::show(screen, &findings, self.all),
+        }
+        Ok(verdict(&findings))
+    }
+}
+
+/// One thing that is wrong is enough.
+fn verdict(findings: &[Finding]) -> ExitCode {
+    if Counts::of(findings).error == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
