@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use aws_sdk_lambda::types::ScalingConfig;
 use aws_sdk_sqs::types::QueueAttributeName;
 use ikkai_cli::local::build::{FUNCTIONS, Package};
 use ikkai_cli::local::environment::{LocalAws, Options};
@@ -46,7 +47,7 @@ impl Site {
         let lambda = aws_sdk_lambda::Client::new(&self.local.sdk_config());
         let answer = lambda.list_event_source_mappings().function_name(self.local.stack().email_consumer()).send().await.unwrap();
         let mapping = &answer.event_source_mappings()[0];
-        (mapping.state().unwrap().to_owned(), mapping.scaling_config().and_then(|scaling| scaling.maximum_concurrency()))
+        (mapping.state().unwrap().to_owned(), mapping.scaling_config().and_then(ScalingConfig::maximum_concurrency))
     }
 }
 

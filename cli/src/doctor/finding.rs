@@ -40,7 +40,7 @@ pub struct Finding {
 }
 
 /// A finding, or the finding that one cannot be made.
-pub(super) type Judged = Result<Finding, Finding>;
+pub(super) type Judged = Result<Finding, Box<Finding>>;
 
 /// Something that has to hold.
 #[derive(Debug)]
@@ -82,12 +82,12 @@ impl Rule {
     }
 
     /// It cannot be said.
-    pub(super) fn unknown(&self, subject: &str, gap: &Gap) -> Finding {
-        self.finding(subject, Severity::Unknown, gap.to_string(), gap.mend())
+    pub(super) fn unknown(&self, subject: &str, gap: &Gap) -> Box<Finding> {
+        Box::new(self.finding(subject, Severity::Unknown, gap.to_string(), gap.mend()))
     }
 
     /// What is known, or the finding that nothing is.
-    pub(super) fn known<'a, T>(&self, subject: &str, fact: &'a Fact<T>) -> Result<&'a T, Finding> {
+    pub(super) fn known<'a, T>(&self, subject: &str, fact: &'a Fact<T>) -> Result<&'a T, Box<Finding>> {
         match fact {
             Fact::Known(value) => Ok(value),
             Fact::Unknown(gap) => Err(self.unknown(subject, gap)),

@@ -78,7 +78,7 @@ fn document(consumer: &ConsumerFacts) -> Value {
         "waiting": queue.map(|queue| queue.visible),
         "inFlight": queue.map(|queue| queue.in_flight),
         "deadLetters": dead_letters.map(|queue| queue.visible),
-        "notKnown": gaps(consumer).iter().map(|gap| gap.to_string()).collect::<Vec<_>>(),
+        "notKnown": gaps(consumer).iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput;
-use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, RecursiveLoop};
+use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, RecursiveLoop, ScalingConfig};
 
 use super::gap::{fact, gap};
 use crate::doctor::facts::{Fact, FunctionFacts, Gap, Loops, MappingFacts, SettingsFacts};
@@ -83,10 +83,7 @@ fn mapping(mapping: &EventSourceMappingConfiguration) -> MappingFacts {
         batch_size: number(mapping.batch_size()),
         window_seconds: number(mapping.maximum_batching_window_in_seconds()),
         reports_item_failures: mapping.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures),
-        max_concurrency: mapping
-            .scaling_config()
-            .and_then(|scaling| scaling.maximum_concurrency())
-            .map(|most| number(Some(most))),
+        max_concurrency: mapping.scaling_config().and_then(ScalingConfig::maximum_concurrency).map(|most| number(Some(most))),
         filters: mapping.filter_criteria().map_or(0, |criteria| criteria.filters().len()),
         provisioned_pollers: mapping.provisioned_poller_config().is_some(),
     }

@@ -1,4 +1,4 @@
-//! Asks AWS what the rules want to know. Reads only; nothing here fails: what cannot be read is a [`Gap`](super::facts::Gap).
+//! Asks AWS what the rules want to know. Reads only; nothing here fails: what cannot be read is a [`Gap`].
 
 mod alarms;
 mod functions;

@@ -1,7 +1,7 @@
 //! The tables.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{PointInTimeRecoveryStatus, TimeToLiveStatus};
+use aws_sdk_dynamodb::types::{PointInTimeRecoveryStatus, TableDescription, TimeToLiveStatus};
 
 use super::gap::fact;
 use crate::deployment::Deployment;
@@ -34,7 +34,7 @@ async fn table(client: &Client, name: &str, table_name: &str) -> TableFacts {
         name: name.to_owned(),
         table_name: table_name.to_owned(),
         deletion_protection: fact("dynamodb:DescribeTable", described)
-            .map(|answer| answer.table().and_then(|table| table.deletion_protection_enabled()).unwrap_or(false)),
+            .map(|answer| answer.table().and_then(TableDescription::deletion_protection_enabled).unwrap_or(false)),
         time_to_live: fact("dynamodb:DescribeTimeToLive", expiry).map(|answer| {
             let description = answer.time_to_live_description?;
             let works = matches!(description.time_to_live_status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));

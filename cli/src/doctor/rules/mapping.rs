@@ -152,7 +152,7 @@ pub(super) fn no_filter(consumer: &ConsumerFacts) -> Judged {
 }
 
 /// The mapping from the consumer's queue. That there is none, or another one beside it, is the rule [`mapped`]'s to say.
-fn single<'a>(rule: &Rule, consumer: &'a ConsumerFacts) -> Result<&'a MappingFacts, Finding> {
+fn single<'a>(rule: &Rule, consumer: &'a ConsumerFacts) -> Result<&'a MappingFacts, Box<Finding>> {
     rule.known(&consumer.name, &consumer.mappings)?;
     consumer.mapping().ok_or_else(|| rule.unknown(&consumer.name, &Gap::Missing))
 }

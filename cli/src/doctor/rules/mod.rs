@@ -59,7 +59,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     let of_consumers = facts.consumers.iter().flat_map(|consumer| OF_CONSUMERS.iter().map(move |rule| rule(consumer)));
     let of_tables = facts.tables.iter().flat_map(|table| OF_TABLES.iter().map(move |rule| rule(table)));
     let of_stack = OF_STACKS.iter().map(|rule| rule(facts));
-    let findings = of_consumers.chain(of_tables).chain(of_stack).map(|judged| judged.unwrap_or_else(|unknown| unknown));
+    let findings = of_consumers.chain(of_tables).chain(of_stack).map(|judged| judged.unwrap_or_else(|unknown| *unknown));
     findings.map(|finding| excuse(facts.place, finding)).collect()
 }
 

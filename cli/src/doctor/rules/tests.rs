@@ -185,7 +185,8 @@ const BROKEN: &[(&str, Break, Severity, &str)] = &[
     (
         "mapping",
         |facts| {
-            known(&mut facts.consumers[0].mappings).push(MappingFacts { source_arn: "arn:aws:sqs:r:1:other".into(), ..mapping() })
+            let other = MappingFacts { source_arn: "arn:aws:sqs:r:1:other".into(), ..mapping() };
+            known(&mut facts.consumers[0].mappings).push(other);
         },
         Error,
         "2 mappings",
