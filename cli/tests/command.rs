@@ -55,7 +55,12 @@ impl TestCheckout {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ikkai"));
-        command.args(arguments).env("IKKAI_ROOT", &self.root).env_remove("IKKAI_PYTHON").env_remove("IKKAI_API");
+        command
+            .args(arguments)
+            .env("IKKAI_ROOT", &self.root)
+            .env_remove("IKKAI_PYTHON")
+            .env_remove("IKKAI_API")
+            .env_remove("IKKAI_STACK");
         command
     }
 
@@ -136,7 +141,7 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
 fn help_names_every_command() {
     let checkout = TestCheckout::new("help");
     let help = checkout.run(&["--help"]).done().out();
-    for command in ["local", "send", "job"] {
+    for command in ["local", "send", "job", "dlq", "status"] {
         assert!(help.contains(command), "{help}");
     }
     let local = checkout.run(&["local", "--help"]).done().out();
@@ -157,6 +162,9 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
     checkout.run(&["send", "--type", "email.send", "--key", "k", "--payload", "[]"]).failed(2, &["JSON object"]);
     checkout.run(&["send", "--type", "t", "--key", "k", "--payload", "{}", "--count", "0"]).failed(2, &["--count"]);
     checkout.run(&["job", "show"]).failed(2, &["<ID>"]);
+    checkout.run(&["dlq", "redrive", "email"]).failed(2, &["--reason"]);
+    checkout.run(&["dlq", "discard", "--reason", "r"]).failed(2, &["<DEAD_LETTER_QUEUE>"]);
+    checkout.run(&["status", "--every", "5s"]).failed(2, &["--watch"]);
 }
 
 #[test]
@@ -166,6 +174,8 @@ fn without_an_environment_every_command_says_how_to_get_one() {
     checkout.run(&["local", "logs"]).failed(1, &["ikkai local up"]);
     checkout.run(&["send", "--type", "t", "--key", "k", "--payload", "{}"]).failed(1, &["ikkai local up"]);
     checkout.run(&["job", "show", "j"]).failed(1, &["ikkai local up"]);
+    checkout.run(&["dlq", "list"]).failed(1, &["ikkai local up"]);
+    checkout.run(&["status"]).failed(1, &["ikkai local up"]);
     assert_eq!(checkout.run(&["local", "status", "--output", "json"]).json()["state"], "stopped");
     assert_eq!(checkout.run(&["local", "down", "--output", "json"]).done().json()["ended"], false);
 }

@@ -59,13 +59,14 @@ impl FunctionDesk {
             _ => return DeskError::Lost { function, source: Box::new(error) },
         }
         let told = error.message().unwrap_or_default().to_owned();
-        match error.code() {
-            Some("ResourceNotFoundException") => DeskError::NoFunction { function },
-            Some("AccessDeniedException") => DeskError::NotAllowed { function, told },
-            Some("TooManyRequestsException") => DeskError::Throttled { function },
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        match (error.code(), status) {
+            (Some("ResourceNotFoundException"), _) => DeskError::NoFunction { function },
+            (Some("AccessDeniedException"), _) | (_, Some(403)) => DeskError::NotAllowed { function, told },
+            (Some("TooManyRequestsException"), _) => DeskError::Throttled { function },
+            (_, Some(400..500)) => DeskError::NotAsked { function, source: Box::new(error) },
             // Lambda itself is in trouble: whether the function has run is not known.
-            Some("ServiceException") | None => DeskError::Lost { function, source: Box::new(error) },
-            Some(_) => DeskError::NotAsked { function, source: Box::new(error) },
+            _ => DeskError::Lost { function, source: Box::new(error) },
         }
     }
 }

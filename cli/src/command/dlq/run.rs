@@ -133,12 +133,16 @@ async fn follow(
     let progress = screen.progress();
     let step = progress.begin(order.title);
     let mut pace: Option<Pace> = None;
-    let most = u64::from(request.max());
+    let (most, means_all) = (u64::from(request.max()), request.means_all());
+    // What was not looked at before is known where everything is meant.
+    let of = |tally: &Tally| {
+        total.or_else(|| means_all.then_some(tally.snapshot)).filter(|total| *total > 0).map(|total| total.min(most))
+    };
     let mut course = Course::new(request);
     let mut told = |sight: Sight<'_>| match sight {
-        Sight::Counts(tally) => step.detail(how_far(observed(&mut pace, tally), total.map(|total| total.min(most)))),
+        Sight::Counts(tally) => step.detail(how_far(observed(&mut pace, tally), of(tally))),
         Sight::Part { tally, detail, wait } => {
-            let mut line = how_far(observed(&mut pace, tally), total.map(|total| total.min(most)));
+            let mut line = how_far(observed(&mut pace, tally), of(tally));
             if let Some(detail) = detail {
                 line = format!("{line}; {detail}");
             }

@@ -41,8 +41,19 @@ pub(super) async fn command_with(
     format: Format,
     answers: Option<&[&'static str]>,
 ) -> (Ending, &'static Memory, Vec<Value>) {
-    let (screen, memory) = Screen::remembering(format);
     let (interrupt, _wish) = Interrupt::scripted();
+    command_until(arguments, desk, format, answers, interrupt).await
+}
+
+/// The same, until the person stops it.
+pub(super) async fn command_until(
+    arguments: &[&str],
+    desk: ScriptedDesk,
+    format: Format,
+    answers: Option<&[&'static str]>,
+    interrupt: Interrupt,
+) -> (Ending, &'static Memory, Vec<Value>) {
+    let (screen, memory) = Screen::remembering(format);
     let work = Work {
         desk: &desk,
         screen: &screen,

@@ -80,6 +80,15 @@ impl RunRequest {
         }
     }
 
+    /// Whether every message of the queue is meant.
+    #[must_use]
+    pub fn means_all(&self) -> bool {
+        match self {
+            Self::Redrive(redrive) => redrive.filter.is_empty(),
+            Self::Discard(discard) => discard.filter.is_empty(),
+        }
+    }
+
     /// The same, with a name: under it the request can be repeated without being done twice.
     #[must_use]
     pub fn named(mut self) -> Self {
@@ -144,6 +153,9 @@ pub enum Sight<'a> {
     /// The answer was lost, and the same is asked again.
     Again(&'a DeskError),
 }
+
+/// The history could not be read.
+struct Unseen;
 
 /// How it ended.
 #[derive(Debug)]
@@ -237,24 +249,26 @@ impl Course {
                 biased;
                 reply = &mut answer => return reply,
                 seen = look => match seen {
-                    Some(tally) => {
+                    Ok(tally) => {
                         blind = 0;
-                        told(Sight::Counts(&tally));
+                        tally.iter().for_each(|tally| told(Sight::Counts(tally)));
                     }
-                    None => blind += 1,
+                    Err(Unseen) => blind += 1,
                 },
             }
         }
         answer.await
     }
 
-    /// The counts of this run by the history.
-    async fn look(&self, desk: &dyn Desk) -> Option<Tally> {
-        let run_id = self.request.run_id()?;
+    /// The counts of this run by the history, once it stands there.
+    async fn look(&self, desk: &dyn Desk) -> Result<Option<Tally>, Unseen> {
+        let run_id = self.request.run_id().ok_or(Unseen)?;
         let recent = HistoryRequest { queue: self.request.queue().to_owned(), run_id: None, max: RECENT };
-        match desk.ask(&Request::History(recent)).await.ok()?.answer {
-            Answer::History(history) => history.runs.into_iter().find(|run| run.run_id == run_id).map(|run| run.tally),
-            _ => None,
+        match desk.ask(&Request::History(recent)).await {
+            Ok(Reply { answer: Answer::History(history), .. }) => {
+                Ok(history.runs.into_iter().find(|run| run.run_id == run_id).map(|run| run.tally))
+            }
+            _ => Err(Unseen),
         }
     }
 

@@ -139,7 +139,10 @@ async fn a_part_at_work_is_seen_through_the_history() {
         }]})
     };
     let answer = run("redrive", "finished", &[("redriven", &["a"])]);
-    let desk = ScriptedDesk::new([Line::Says(Duration::from_secs(7), answer)]).beside([
+    let desk = ScriptedDesk::new([Line::Says(Duration::from_secs(13), answer)]).beside([
+        seen("another", 8),
+        seen("another", 8),
+        seen("another", 8),
         seen("run-1", 3),
         seen("another", 8),
         seen("run-1", 5),

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::command::dlq::tests::{command, command_with, request_of};
+use crate::command::dlq::tests::{command, command_until, command_with, request_of};
 use crate::command::ending::Ending;
-use crate::operator::DeskError;
 use crate::operator::scripted::{Line, ScriptedDesk, refusal, run};
+use crate::operator::{DeskError, Interrupt};
 use crate::screen::Format;
 
 const REDRIVE: [&str; 4] = ["redrive", "email", "--reason", "mended"];
@@ -195,4 +195,33 @@ async fn a_canary_a_rate_and_a_patch_are_in_the_question() {
     let (_, memory, _) = command_with(&arguments, desk, Format::Text, Some(&["n"])).await;
     let question = "put 2 messages back, 2 a second, with a mended payload, 1 of them first? [y/N]";
     assert!(memory.notes().contains(question), "{}", memory.notes());
+}
+
+#[tokio::test]
+async fn an_interrupted_run_says_where_it_stands_and_how_it_goes_on() {
+    let part = || continues(run("redrive", "continues", &[("redriven", &["a"])]), "1");
+    for format in [Format::Text, Format::Json] {
+        let (interrupt, wish) = Interrupt::scripted();
+        wish.send(true).unwrap();
+        let (ending, memory, asked) = command_until(&REDRIVE, ScriptedDesk::says([part()]), format, None, interrupt).await;
+        assert_eq!((ending, asked.len()), (Ending::Failed, 1));
+        let again = format!("--run-id {} --cursor 1", asked[0]["runId"].as_str().unwrap());
+        assert!(memory.notes().contains("it goes on with:") && memory.notes().contains(&again), "{}", memory.notes());
+        match format {
+            Format::Text => assert!(memory.result().starts_with("run run-1: continues"), "{}", memory.result()),
+            Format::Json => assert_eq!(serde_json::from_str::<Value>(&memory.result()).unwrap(), part()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_while_looking_changes_nothing() {
+    let (interrupt, wish) = Interrupt::scripted();
+    wish.send(true).unwrap();
+    let mut part = continues(run("redrive", "continues", &[("redriven", &["a"])]), "1");
+    part["dryRun"] = true.into();
+    let desk = ScriptedDesk::says([part]);
+    let (ending, memory, asked) = command_until(&REDRIVE, desk, Format::Text, Some(&["y"]), interrupt).await;
+    assert_eq!((ending, asked.len(), memory.result().as_str()), (Ending::Failed, 1, ""));
+    assert!(memory.notes().contains("nothing was changed"), "{}", memory.notes());
 }
