@@ -164,17 +164,22 @@ async fn an_item_that_is_no_contact_names_the_attribute_and_not_its_value() {
 }
 
 #[tokio::test]
-async fn a_table_that_cannot_be_read_is_a_reason_to_try_again() {
-    for (reply, code) in [
-        (Reply::Answer(400, "", error("ProvisionedThroughputExceededException")), "contacts_throttled"),
-        (Reply::Answer(400, "", error("ThrottlingException")), "contacts_throttled"),
-        (Reply::Answer(400, "", error("ResourceNotFoundException")), "contacts_table_not_found"),
-        (Reply::Answer(400, "", error("AccessDeniedException")), "contacts_access_denied"),
-        (Reply::Answer(500, "", error("InternalServerError")), "contacts_unavailable"),
-        (Reply::Close, "contacts_unavailable"),
+async fn a_table_that_is_set_up_wrong_is_told_apart_from_one_that_cannot_be_read_now() {
+    use ContactsError::{NotReady, Unavailable};
+    for (reply, expected) in [
+        (Reply::Answer(400, "", error("ProvisionedThroughputExceededException")), Unavailable { code: "contacts_throttled" }),
+        (Reply::Answer(400, "", error("ThrottlingException")), Unavailable { code: "contacts_throttled" }),
+        (Reply::Answer(400, "", error("ResourceNotFoundException")), NotReady { code: "contacts_table_not_found" }),
+        (Reply::Answer(400, "", error("AccessDeniedException")), NotReady { code: "contacts_access_denied" }),
+        (Reply::Answer(400, "", error("UnrecognizedClientException")), NotReady { code: "contacts_access_denied" }),
+        (Reply::Answer(400, "", error("ValidationException")), NotReady { code: "contacts_table_refused" }),
+        (Reply::Answer(500, "", error("InternalServerError")), Unavailable { code: "contacts_unavailable" }),
+        (Reply::Close, Unavailable { code: "contacts_unavailable" }),
     ] {
         let stub = Stub::start(move |_| reply.clone()).await;
-        assert_eq!(table(&stub).find("user-1").await, Err(ContactsError::Unavailable { code }));
+        let found = table(&stub).find("user-1").await;
+        assert!(!format!("{found:?}").contains("jane"), "{found:?}");
+        assert_eq!(found, Err(expected));
     }
 }
 

@@ -173,7 +173,7 @@ async fn an_answer_that_is_lost_or_unreadable_leaves_the_outcome_unknown() {
 
 #[tokio::test]
 async fn a_connection_that_never_came_up_means_that_nothing_was_sent() {
-    let unreachable = Err(SendError::NotSent { code: "provider_unreachable" });
+    let unreachable = Err(SendError::Unreachable { code: "provider_unreachable" });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     // Accepts TCP, never answers the TLS greeting.
@@ -183,11 +183,11 @@ async fn a_connection_that_never_came_up_means_that_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn a_request_that_could_not_be_made_means_that_nothing_was_sent() {
+async fn a_function_without_credentials_is_an_account_that_is_not_ready() {
     let without_credentials = Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
         .endpoint_url("http://127.0.0.1:9");
     let mailer = SesMailer::new(without_credentials, SesSettings { timeout: LONG, configuration_set: None });
-    assert_eq!(mailer.send(&mail()).await, Err(SendError::NotSent { code: "request_not_built" }));
+    assert_eq!(mailer.send(&mail()).await, Err(SendError::AccountNotReady { code: "provider_credentials_missing" }));
 }

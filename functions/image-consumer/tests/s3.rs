@@ -103,6 +103,18 @@ async fn a_connection_that_is_lost_is_worth_another_try() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_cannot_be_reached_is_told_apart_from_a_lost_connection() {
+    let stub = Stub::start([]).await;
+    let objects = objects(&stub);
+    drop(stub);
+    // It ends when the runtime gets to it.
+    tokio::task::yield_now().await;
+    let outage = ObjectError::Outage { code: "bucket_unreachable" };
+    assert_eq!(objects.open(&original(None)).await.map(drop), Err(outage.clone()));
+    assert_eq!(objects.put(output()).await, Err(outage));
+}
+
+#[tokio::test]
 async fn the_sdk_repeats_what_was_throttled() {
     let stub = Stub::start([refusal(503, "SlowDown"), Reply::Answer(200, "", b"pixels".to_vec())]).await;
     let objects = S3Objects::new(config(&stub.url, 3));

@@ -228,7 +228,9 @@ async fn refusals_are_told_apart() {
         ("ThrottlingException", HistoryError::Throttled),
         ("AccessDeniedException", HistoryError::Refused { code: "AccessDeniedException".to_owned() }),
         ("ValidationException", HistoryError::Refused { code: "ValidationException".to_owned() }),
-        ("InternalServerError", HistoryError::Unavailable { code: "InternalServerError".to_owned() }),
+        ("UnrecognizedClientException", HistoryError::Refused { code: "UnrecognizedClientException".to_owned() }),
+        ("InternalServerError", HistoryError::Outage { code: "InternalServerError".to_owned() }),
+        ("SomethingNewException", HistoryError::Unavailable { code: "SomethingNewException".to_owned() }),
     ] {
         let body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "secret"}).to_string();
         let stub = Stub::start(move |_, _| Answer(400, String::new(), body.clone())).await;
@@ -236,4 +238,21 @@ async fn refusals_are_told_apart() {
         assert!(!error.to_string().contains("secret"));
         assert_eq!(error, expected);
     }
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_reached_is_an_outage() {
+    let stub = Stub::start(|_, _| Answer::ok("")).await;
+    let history = history(&stub);
+    drop(stub);
+    // It ends when the runtime gets to it.
+    tokio::task::yield_now().await;
+    let outage = HistoryError::Outage { code: "no connection".to_owned() };
+    assert_eq!(history.page(&scope(), None).await, Err(outage));
+}
+
+#[tokio::test]
+async fn an_index_with_other_keys_is_told_as_a_mistake_in_the_settings() {
+    let stub = Stub::start(|_, _| Answer::ok(json!({"Items": [], "LastEvaluatedKey": {"id": {"S": "x"}}}))).await;
+    assert!(matches!(history(&stub).page(&scope(), None).await, Err(HistoryError::Refused { .. })));
 }

@@ -101,7 +101,8 @@ async fn an_upload_that_is_gone_is_told_apart_from_a_bucket_that_refuses() {
         (503, "SlowDown", ReportStoreError::Throttled),
         (403, "AccessDenied", ReportStoreError::Refused { operation: "UploadPart", code: "AccessDenied".to_owned() }),
         (404, "NoSuchBucket", ReportStoreError::Refused { operation: "UploadPart", code: "NoSuchBucket".to_owned() }),
-        (500, "InternalError", unavailable("InternalError")),
+        (500, "InternalError", ReportStoreError::Outage { operation: "UploadPart", code: "InternalError".to_owned() }),
+        (400, "SomethingNew", unavailable("SomethingNew")),
     ] {
         let stub = Stub::start(move |_, _| refusal(status, code)).await;
         let error = store(&stub).upload_part(KEY, "Up-1", 1, b"part".to_vec()).await.unwrap_err();
@@ -111,12 +112,23 @@ async fn an_upload_that_is_gone_is_told_apart_from_a_bucket_that_refuses() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_cannot_be_reached_is_an_outage() {
+    let stub = Stub::start(|_, _| Answer::ok("")).await;
+    let store = store(&stub);
+    drop(stub);
+    // It ends when the runtime gets to it.
+    tokio::task::yield_now().await;
+    let outage = ReportStoreError::Outage { operation: "GetObject", code: "no connection".to_owned() };
+    assert_eq!(store.get("there").await, Err(outage));
+}
+
+#[tokio::test]
 async fn a_completion_whose_error_comes_with_status_200_is_an_error() {
     // S3 begins its answer before it knows how it ends (https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html).
     let stub = Stub::start(|_, _| refusal(200, "InternalError")).await;
     let part = UploadedPart { number: 1, etag: "e".to_owned(), crc32: None };
     let error = store(&stub).complete_upload(KEY, "Up-1", &[part]).await.unwrap_err();
-    assert_eq!(error.code(), "reports_unavailable");
+    assert_eq!(error.code(), "reports_outage");
 }
 
 #[tokio::test]
