@@ -51,7 +51,10 @@ impl WebhookHandler {
         // The attempt counts, whatever the receiver says: one that always answers 429 would be called for ever.
         let failure = Failure::retry(code, message).of_one_target();
         match error.retry_after() {
-            Some(theirs) => failure.after(theirs.max(self.backoff.delay(attempt, 1.0))),
+            Some(theirs) => {
+                let theirs = theirs.wait(self.clock.now());
+                failure.after(theirs.max(self.backoff.delay(attempt, 1.0)))
+            }
             None => failure,
         }
     }

@@ -138,7 +138,12 @@ async fn retry_after_lengthens_the_backoff_never_shortens_it_and_is_capped() {
     assert_eq!(wait_after("1", 1).await, Duration::from_secs(10), "the first backoff at its longest");
     assert_eq!(wait_after("1", 3).await, Duration::from_secs(40), "the third one");
     assert_eq!(wait_after("99999999", 1).await, Duration::from_secs(3_600));
-    for odd in ["soon", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"] {
+    // The scene's clock shows Fri, 15 Jan 2027 08:00:01 GMT.
+    assert_eq!(wait_after("Fri, 15 Jan 2027 08:02:01 GMT", 1).await, Duration::from_secs(120), "a date");
+    assert_eq!(wait_after("Fri, 15 Jan 2027 08:00:03 GMT", 1).await, Duration::from_secs(10));
+    assert_eq!(wait_after("Wed, 21 Oct 2026 07:28:00 GMT", 1).await, Duration::from_secs(10), "a date that has passed");
+    assert_eq!(wait_after("Sun, 17 Jan 2027 08:00:00 GMT", 1).await, Duration::from_secs(3_600));
+    for odd in ["soon", "-1", "1.5", "2027-01-15T08:02:01Z"] {
         assert!(wait_after(odd, 1).await <= Duration::from_secs(10), "{odd}");
     }
 }
