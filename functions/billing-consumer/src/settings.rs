@@ -31,7 +31,8 @@ impl BillingSettings {
                 82_800,
                 KeyWindow::MIN.as_secs()..=KeyWindow::MAX.as_secs(),
             )),
-            provider_timeout: read_provider_timeout(reader),
+            // A charge is two questions: the customer's payment method, for which two requests share one time, then the payment.
+            provider_timeout: reader.provider_timeout(10_000, 100..=60_000, |time| time / 2),
         }
     }
 }
@@ -53,33 +54,6 @@ fn read_api_url(reader: &mut Reader) -> ApiUrl {
             ApiUrl::stripe()
         }
     }
-}
-
-/// What a charge needs besides the provider's answers: the job's claim, and the API key once.
-const TIME_BEFORE_CHARGING: Duration = Duration::from_millis(500);
-
-/// A charge is two questions: the customer's payment method, for which two requests share one time, then the payment. If both did not fit into the time that a handler has, a slow
-/// provider would make the job come back for ever. The kit keeps at most a quarter of an invocation for settling.
-fn read_provider_timeout(reader: &mut Reader) -> Duration {
-    const NAME: &str = "IKKAI_PROVIDER_TIMEOUT_MS";
-    let timeout = reader.millis(NAME, 10_000, 100..=60_000);
-    // Required of every consumer and checked there; a problem is not to be reported twice.
-    let function_timeout = reader.optional_text("IKKAI_FUNCTION_TIMEOUT_SECONDS").and_then(|text| text.parse().ok());
-    if let Some(seconds) = function_timeout.filter(|seconds| (2..=5_400).contains(seconds)) {
-        let limit = (Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_CHARGING) / 2;
-        if timeout > limit {
-            reader.problem(
-                NAME,
-                format!(
-                    "is {} ms, and a charge of two calls does not fit into a function that may run for {seconds} s; \
-                     set it to {} ms at most, or give the function more time",
-                    timeout.as_millis(),
-                    limit.as_millis(),
-                ),
-            );
-        }
-    }
-    timeout
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::{
     templates::Templates,
 };
 
-/// How long to leave an account alone that does not send: an operator has to act first.
+/// How long to leave an account or a table alone that is not set up right: an operator has to act first.
 const NOT_READY_DELAY: Duration = Duration::from_secs(15 * 60);
 
 /// Sends the mail of an `email.send` job: looks the user up, renders the template, announces the effect, sends.
@@ -50,16 +50,15 @@ impl EmailHandler {
     }
 
     /// The user to be mailed, or `None` for one who must not be.
-    async fn recipient(&self, user_id: &str) -> Result<Option<Recipient>, Failure> {
-        match self.contacts.find(user_id).await {
+    async fn recipient(&self, job: &Job<EmailSend>) -> Result<Option<Recipient>, Failure> {
+        match self.contacts.find(job.payload.user_id.as_str()).await {
             Ok(Some(Contact::Reachable(recipient))) => Ok(Some(recipient)),
             Ok(Some(Contact::Suppressed)) => Ok(None),
             Ok(None) => {
                 let message = "userId names nobody in the contacts table: add the contact, then redrive the job";
                 Err(Failure::permanent("unknown_user", message))
             }
-            Err(error @ ContactsError::Unavailable { .. }) => Err(Failure::retry(error.code(), error.to_string())),
-            Err(error @ ContactsError::Malformed { .. }) => Err(Failure::permanent(error.code(), error.to_string())),
+            Err(error) => Err(contact_missing(&error, job)),
         }
     }
 
@@ -98,13 +97,27 @@ impl Handler for EmailHandler {
     }
 
     async fn handle(&self, job: &Job<EmailSend>, context: &JobContext) -> Result<Done, Failure> {
-        let Some(recipient) = self.recipient(job.payload.user_id.as_str()).await? else {
+        let Some(recipient) = self.recipient(job).await? else {
             return Ok(Done::with_result(json!({"suppressed": true})));
         };
         let mail = self.compose(job, recipient, context.data())?;
         self.announce_effect(context).await?;
         let id = self.mailer.send(&mail).await.map_err(|error| failure(error, job))?;
         Ok(Done::with_result(json!({"messageId": id.as_str()})).provider_ref(id.as_str()))
+    }
+}
+
+/// What a contact that could not be had means for its job. Without one no mail is tried, so nothing that passes uses an attempt.
+fn contact_missing(error: &ContactsError, job: &Job<EmailSend>) -> Failure {
+    let (code, message) = (error.code(), error.to_string());
+    match error {
+        ContactsError::Unavailable { .. } => Failure::defer(code, message, None),
+        ContactsError::NotReady { .. } => {
+            // As for an account that does not send: its jobs only wait, and somebody has to hear of it.
+            tracing::error!(job_id = job.id.as_str(), error_code = code, error = message, "contacts table not ready");
+            Failure::defer(code, message, Some(NOT_READY_DELAY))
+        }
+        ContactsError::Malformed { .. } => Failure::permanent(code, message),
     }
 }
 
@@ -122,6 +135,8 @@ fn failure(error: SendError, job: &Job<EmailSend>) -> Failure {
         }
         SendError::AccountNotReady { .. } => Failure::defer(code, message, Some(NOT_READY_DELAY)).surely_not_done(),
         SendError::Rejected { .. } => Failure::permanent(code, message).surely_not_done(),
+        // An outage of any length is no fault of the job: it waits, and has its attempts for what comes after.
+        SendError::Unreachable { .. } => Failure::defer(code, message, None).surely_not_done(),
         SendError::NotSent { .. } => Failure::retry(code, message).surely_not_done(),
         SendError::Unknown { .. } => Failure::ambiguous(code, message),
     }

@@ -35,7 +35,7 @@ impl EmailSettings {
                 EffectPolicy::Hold,
             ),
             configuration_set: read_configuration_set(reader),
-            provider_timeout: read_provider_timeout(reader),
+            provider_timeout: reader.provider_timeout(5_000, 100..=60_000, |time| time),
         }
     }
 }
@@ -60,34 +60,6 @@ fn read_configuration_set(reader: &mut Reader) -> Option<String> {
         reader.problem(NAME, "is no name of a configuration set; use up to 64 letters, digits, hyphens and underscores");
     }
     Some(name)
-}
-
-/// What a mail needs besides the provider's answer: the job's claim, the contact, the announcement of the effect, some ten
-/// milliseconds each, and more with a cold connection.
-const TIME_BEFORE_SENDING: Duration = Duration::from_millis(500);
-
-/// A job whose mail does not fit into the time that a handler has would come back for ever without a try. The kit keeps at most a
-/// quarter of an invocation for settling, so what fits into the other three quarters fits.
-fn read_provider_timeout(reader: &mut Reader) -> Duration {
-    const NAME: &str = "IKKAI_PROVIDER_TIMEOUT_MS";
-    let timeout = reader.millis(NAME, 5_000, 100..=60_000);
-    // Required of every consumer and checked there; a problem is not to be reported twice.
-    let function_timeout = reader.optional_text("IKKAI_FUNCTION_TIMEOUT_SECONDS").and_then(|text| text.parse().ok());
-    if let Some(seconds) = function_timeout.filter(|seconds| (1..=5_400).contains(seconds)) {
-        let limit = Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_SENDING;
-        if timeout > limit {
-            reader.problem(
-                NAME,
-                format!(
-                    "is {} ms, which leaves no time for anything else in a function that may run for {seconds} s; \
-                     set it to {} ms at most, or give the function more time",
-                    timeout.as_millis(),
-                    limit.as_millis(),
-                ),
-            );
-        }
-    }
-    timeout
 }
 
 #[cfg(test)]
@@ -153,20 +125,10 @@ mod tests {
                 "IKKAI_EMAIL_EFFECT_POLICY: is none of the known values; set it to one of: hold, rerun",
                 "IKKAI_EMAIL_CONFIGURATION_SET: is no name of a configuration set; use up to 64 letters, digits, hyphens and \
                  underscores",
-                "IKKAI_PROVIDER_TIMEOUT_MS: is 22001 ms, which leaves no time for anything else in a function that may run for 30 s; \
+                "IKKAI_PROVIDER_TIMEOUT_MS: is 22001 ms, which leaves a job too little time in a function that may run for 30 s; \
                  set it to 22000 ms at most, or give the function more time",
             ]
         );
-    }
-
-    #[test]
-    fn a_mail_leaves_half_a_second_for_its_claim_and_its_contact_in_a_short_function() {
-        let short = |timeout| read(&[("IKKAI_FUNCTION_TIMEOUT_SECONDS", "3"), ("IKKAI_PROVIDER_TIMEOUT_MS", timeout)]);
-        assert!(short("1750").is_ok());
-        for timeout in ["1751", "2249"] {
-            let [problem] = &short(timeout).unwrap_err()[..] else { panic!("one problem") };
-            assert!(problem.ends_with("set it to 1750 ms at most, or give the function more time"), "{problem}");
-        }
     }
 
     /// The template's role may send as the address that its parameter spells, for the identity of its domain: an address that is sent
@@ -192,12 +154,5 @@ mod tests {
     #[test]
     fn a_missing_sender_is_one_problem() {
         assert_eq!(read(&[("IKKAI_EMAIL_FROM", " ")]).unwrap_err(), ["IKKAI_EMAIL_FROM: is not set; set it to a text"]);
-    }
-
-    #[test]
-    fn a_wrong_function_timeout_is_left_to_whoever_requires_it() {
-        for seconds in ["", "soon", "0", "-1", "99999999999999999999"] {
-            assert!(read(&[("IKKAI_FUNCTION_TIMEOUT_SECONDS", seconds)]).is_ok(), "{seconds}");
-        }
     }
 }

@@ -1,24 +1,18 @@
 //! Connections that are kept: opened before they are needed, shared by clients of one service, and left before they go stale.
 
-mod stub;
-
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
 use email_consumer::{Contacts as _, DynamoDbContacts, Mail, Mailbox, Mailer as _, Rendered, SendError, SesMailer, SesSettings};
-use ikkai::clock::SystemClock;
-use stub::{Connections, Reply, Stub};
+use ikkai::{
+    clock::SystemClock,
+    testing::{Connections, HttpReply, HttpStub},
+};
 use tokio::runtime::Builder;
 
 const ACCEPTED: &str = r#"{"MessageId":"0100-abc"}"#;
 
-fn mailer(stub: &Stub) -> SesMailer {
+fn mailer(stub: &HttpStub) -> SesMailer {
     let config = aws_sdk_sesv2::config::Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
@@ -36,7 +30,7 @@ fn mail() -> Mail {
     }
 }
 
-fn table(stub: &Stub, http_client: Option<SharedHttpClient>) -> DynamoDbContacts {
+fn table(stub: &HttpStub, http_client: Option<SharedHttpClient>) -> DynamoDbContacts {
     let mut config = aws_sdk_dynamodb::config::Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
@@ -46,8 +40,8 @@ fn table(stub: &Stub, http_client: Option<SharedHttpClient>) -> DynamoDbContacts
     DynamoDbContacts::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "contacts", Arc::new(SystemClock))
 }
 
-async fn empty_table() -> Stub {
-    Stub::start(|_| Reply::Answer(200, "", "{}".to_owned())).await
+async fn empty_table() -> HttpStub {
+    HttpStub::replying(HttpReply::json(200, "{}")).await
 }
 
 /// Lets tokio's clock jump. Only for a moment: a paused clock would run ahead of the sockets.
@@ -62,7 +56,7 @@ async fn let_pass(time: Duration) {
 fn a_connection_that_was_closed_while_the_sandbox_was_frozen_costs_no_mail() {
     let outside = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let sandbox = Builder::new_current_thread().enable_all().build().unwrap();
-    let ses = outside.block_on(Stub::start(|_| Reply::AnswerAndClose(ACCEPTED.to_owned())));
+    let ses = outside.block_on(HttpStub::replying(HttpReply::json(200, ACCEPTED).then_closes()));
     let dynamodb = outside.block_on(empty_table());
     let (mailer, contacts) = (mailer(&ses), table(&dynamodb, None));
     for mails in 1..=20 {
@@ -81,7 +75,7 @@ fn a_connection_that_was_closed_while_the_sandbox_was_frozen_costs_no_mail() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_within_ten_seconds_and_not_later() {
-    let stub = Stub::start(|_| Reply::Answer(200, "", ACCEPTED.to_owned())).await;
+    let stub = HttpStub::replying(HttpReply::json(200, ACCEPTED)).await;
     let mailer = mailer(&stub);
     mailer.send(&mail()).await.unwrap();
     let_pass(Duration::from_secs(9)).await;
@@ -94,12 +88,7 @@ async fn a_connection_is_used_again_within_ten_seconds_and_not_later() {
 
 #[tokio::test]
 async fn a_reset_in_the_middle_of_a_used_connection_is_still_not_repeated() {
-    let answers = AtomicUsize::new(0);
-    let stub = Stub::start(move |_| match answers.fetch_add(1, Ordering::Relaxed) {
-        0 => Reply::Answer(200, "", ACCEPTED.to_owned()),
-        _ => Reply::Reset,
-    })
-    .await;
+    let stub = HttpStub::scripted([HttpReply::json(200, ACCEPTED), HttpReply::Reset]).await;
     let mailer = mailer(&stub);
     mailer.send(&mail()).await.unwrap();
     assert_eq!(mailer.send(&mail()).await, Err(SendError::Unknown { code: "provider_connection_lost" }));
@@ -108,17 +97,17 @@ async fn a_reset_in_the_middle_of_a_used_connection_is_still_not_repeated() {
 
 #[tokio::test]
 async fn mails_use_the_connections_that_were_opened_in_advance() {
-    let stub = Stub::start(|request| match request.head.starts_with("post ") {
-        true => Reply::Answer(200, "", ACCEPTED.to_owned()),
-        false => Reply::Answer(403, "", r#"{"message":"Missing Authentication Token"}"#.to_owned()),
+    let stub = HttpStub::start(|request, _| match request.line().starts_with("POST ") {
+        true => HttpReply::json(200, ACCEPTED),
+        false => HttpReply::json(403, r#"{"message":"Missing Authentication Token"}"#),
     })
     .await;
     let mailer = mailer(&stub);
     mailer.warm_up(3).await;
     assert_eq!(stub.connections(), Connections { opened: 3, closed: 0 });
     for request in stub.requests() {
-        assert!(request.head.starts_with("get /v2/email/account http/1.1\r\n"), "{}", request.head);
-        assert!(!request.head.contains("akid") && !request.head.contains("session"), "{}", request.head);
+        assert_eq!(request.line(), "GET /v2/email/account HTTP/1.1");
+        assert!(!request.head.contains("AKID") && !request.head.contains("session"), "{}", request.head);
     }
     let (first, second, third) = (mail(), mail(), mail());
     let sent = tokio::join!(mailer.send(&first), mailer.send(&second), mailer.send(&third));
@@ -128,7 +117,7 @@ async fn mails_use_the_connections_that_were_opened_in_advance() {
 
 #[tokio::test]
 async fn a_provider_that_is_away_does_not_hold_up_the_start() {
-    let stub = Stub::start(|_| Reply::Close).await;
+    let stub = HttpStub::replying(HttpReply::Close).await;
     mailer(&stub).warm_up(2).await;
     assert_eq!(stub.requests().len(), 2, "no request is repeated");
 }

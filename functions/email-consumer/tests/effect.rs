@@ -8,7 +8,7 @@ use email_consumer::SendError;
 use ikkai::{
     idempotency::{EffectPolicy, ErrorClass, Status},
     observability::logs::{LevelSetting, LogSetup, capture::Captured},
-    testing::{MessageBuilder, StoreCall, StoreFault},
+    testing::{self, MessageBuilder, StoreCall, StoreFault},
 };
 use scene::{Scene, SilentMailer, WatchingMailer, scene, scene_under};
 
@@ -81,6 +81,27 @@ async fn throttling_for_longer_than_there_are_receives_kills_no_job() {
         tokio::time::resume();
     }
     assert_eq!((mailer.accepted(), scene.record(&message).attempts), (1, 1));
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_reached_uses_no_attempt_and_leaves_no_doubt_however_often() {
+    for policy in [EffectPolicy::Hold, EffectPolicy::RERUN] {
+        let beyond_all_attempts = testing::settings().max_attempts + 1;
+        let script = (0..beyond_all_attempts).map(|_| SendError::Unreachable { code: "provider_unreachable" });
+        let (scene, mailer) = scene_under(policy, script);
+        let message = MessageBuilder::email("mail-1");
+        for _ in 0..beyond_all_attempts {
+            assert_eq!(scene.deliver(&message).await.failed, ["mail-1"]);
+            let record = scene.record(&message);
+            assert_eq!((record.status, record.attempts, record.effect_begun), (Status::RetryScheduled, 0, false), "{policy:?}");
+            let error = record.last_error.unwrap();
+            assert_eq!((error.class, error.code.as_str()), (ErrorClass::Deferred, "provider_unreachable"));
+            assert_eq!(scene.visible_in(&message), Duration::from_secs(60));
+            scene.bench.clock.advance(Duration::from_secs(60));
+        }
+        assert!(scene.deliver(&message).await.failed.is_empty());
+        assert_eq!((mailer.accepted(), scene.record(&message).attempts), (1, 1));
+    }
 }
 
 #[tokio::test]

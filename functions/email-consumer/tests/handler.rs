@@ -8,6 +8,7 @@ use email_consumer::{Contact, ContactsError, EmailHandler, RecordingMailer};
 use ikkai::{
     consumer::{ConsumerSettings, IncomingEvent},
     idempotency::{EffectPolicy, ErrorClass, Status},
+    observability::logs::{LevelSetting, LogSetup, capture::Captured},
     queue::QueueName,
     testing::{self, Bench, MessageBuilder, StoreCall},
 };
@@ -88,15 +89,41 @@ async fn somebody_suppressed_gets_no_mail_and_the_job_is_done() {
 }
 
 #[tokio::test]
-async fn a_contacts_table_that_cannot_be_read_is_tried_again() {
+async fn a_contacts_table_that_cannot_be_read_uses_no_attempt_however_often() {
     let (scene, mailer) = scene([]);
     scene.contacts.fail_with(Some(ContactsError::Unavailable { code: "contacts_throttled" }));
     let message = MessageBuilder::email("mail-1");
-    assert_eq!(scene.deliver(&message).await.failed, ["mail-1"]);
-    assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("contacts_throttled".to_owned())));
+    let beyond_all_attempts = testing::settings().max_attempts + 1;
+    for _ in 0..beyond_all_attempts {
+        assert_eq!(scene.deliver(&message).await.failed, ["mail-1"]);
+        assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some("contacts_throttled".to_owned())));
+        assert_eq!(scene.visible_in(&message), Duration::from_secs(60));
+        scene.bench.clock.advance(Duration::from_secs(60));
+    }
     scene.contacts.fail_with(None);
-    assert!(scene.deliver(&message.clone().received(2)).await.failed.is_empty());
-    assert_eq!((mailer.mails().len(), scene.record(&message).attempts), (1, 2));
+    assert!(scene.deliver(&message).await.failed.is_empty());
+    assert_eq!((mailer.mails().len(), scene.record(&message).attempts), (1, 1));
+}
+
+#[tokio::test]
+async fn a_contacts_table_that_is_set_up_wrong_is_left_alone_for_a_quarter_of_an_hour_and_told_about() {
+    for code in ["contacts_access_denied", "contacts_table_not_found", "contacts_table_refused"] {
+        let logs = Captured::start(LogSetup::new(LevelSetting::Info).own_crate("email_consumer"));
+        let (scene, mailer) = scene([]);
+        scene.contacts.fail_with(Some(ContactsError::NotReady { code }));
+        let message = MessageBuilder::email("mail-1");
+        assert_eq!(scene.deliver(&message).await.failed, ["mail-1"]);
+        assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some(code.to_owned())));
+        assert_eq!((scene.record(&message).attempts, scene.record(&message).first_effect_at), (0, None));
+        assert_eq!(scene.visible_in(&message), Duration::from_secs(900));
+        let is_told = |line: &String| line.contains("\"ERROR\"") && line.contains(&format!("\"error_code\":\"{code}\""));
+        assert_eq!(logs.lines().iter().filter(|line| is_told(line)).count(), 1, "{:?}", logs.lines());
+
+        scene.contacts.fail_with(None);
+        scene.bench.clock.advance(Duration::from_secs(900));
+        assert!(scene.deliver(&message).await.failed.is_empty());
+        assert_eq!((mailer.mails().len(), scene.record(&message).attempts), (1, 1));
+    }
 }
 
 #[tokio::test]

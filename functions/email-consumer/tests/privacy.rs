@@ -1,7 +1,6 @@
 //! Whatever happens to a mail, nothing personal is written down: not in logs at any level, not in metrics, reports or records.
 
 mod scene;
-mod stub;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,11 +10,10 @@ use email_consumer::{Contact, ContactsError, DisplayName, EmailAddress, Recipien
 use ikkai::{
     idempotency::{EffectPolicy, JobRecord, Status},
     observability::logs::{LevelSetting, LogSetup, capture::Captured},
-    testing::MessageBuilder,
+    testing::{HttpReply, HttpStub, MessageBuilder},
 };
 use scene::{Scene, job};
 use serde_json::{Value, json};
-use stub::{Reply, Stub};
 
 /// Parts of everything personal in these tests. Each is there in one spelling only, so that a search finds it.
 const PERSONAL: [&str; 6] = ["zoe.private", "Zoe Private", "12.34 SECRET", "private-receipt", "98.76 SECRET", "fr-PRIVATE"];
@@ -32,8 +30,8 @@ fn zoe() -> Recipient {
 }
 
 /// A scene whose real SES client talks to a service that replies so.
-async fn scene(reply: Reply) -> (Scene, Stub) {
-    let stub = Stub::start(move |_| reply.clone()).await;
+async fn scene(reply: HttpReply) -> (Scene, HttpStub) {
+    let stub = HttpStub::replying(reply).await;
     let config = Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
@@ -45,11 +43,11 @@ async fn scene(reply: Reply) -> (Scene, Stub) {
     (scene, stub)
 }
 
-fn refusal(status: u16, error: &str) -> Reply {
+fn refusal(status: u16, error: &str) -> HttpReply {
     // SES quotes addresses like this.
     let message =
         "Email address is not verified. The following identities failed the check: Zoe Private <zoe.private@example.com>";
-    Reply::Answer(status, "", json!({"__type": error, "message": message}).to_string())
+    HttpReply::json(status, json!({"__type": error, "message": message}))
 }
 
 /// Everything that was written down about a job except its private inputs, which are kept until it has succeeded.
@@ -88,7 +86,7 @@ async fn run(scene: &Scene, message: &MessageBuilder, status: Status) {
 
 #[tokio::test]
 async fn no_answer_of_the_provider_brings_anything_personal_into_logs_or_records() {
-    let sent = Reply::Answer(200, "", r#"{"MessageId":"0100-abc"}"#.to_owned());
+    let sent = HttpReply::json(200, r#"{"MessageId":"0100-abc"}"#);
     for (reply, status) in [
         (sent, Status::Succeeded),
         (refusal(400, "MessageRejected"), Status::RetryScheduled),
@@ -97,15 +95,15 @@ async fn no_answer_of_the_provider_brings_anything_personal_into_logs_or_records
         (refusal(400, "SendingPausedException"), Status::RetryScheduled),
         (refusal(500, "InternalFailure"), Status::RetryScheduled),
         (refusal(504, "x"), Status::InDoubt),
-        (Reply::Answer(200, "", "zoe.private@example.com".to_owned()), Status::InDoubt),
-        (Reply::Bytes("zoe.private@example.com\r\n\r\n"), Status::InDoubt),
-        (Reply::Reset, Status::InDoubt),
+        (HttpReply::json(200, "zoe.private@example.com"), Status::InDoubt),
+        (HttpReply::Bytes("zoe.private@example.com\r\n\r\n".into()), Status::InDoubt),
+        (HttpReply::Reset, Status::InDoubt),
     ] {
         let (scene, stub) = scene(reply).await;
         let message = job("mail-1", "receipt", "user-42");
         scene.accept(&message, json!({"variables": {"total": "98.76 SECRET"}}));
         run(&scene, &message, status).await;
-        assert_the_mail_was_personal(&stub.requests()[0].body);
+        assert_the_mail_was_personal(&stub.requests()[0].json());
     }
 }
 
@@ -126,7 +124,7 @@ async fn no_mistake_in_contact_template_or_job_brings_anything_personal_into_log
         ("receipt", zoe(), json!("98.76 SECRET")),
     ];
     for (template, recipient, data) in cases {
-        let (scene, stub) = scene(Reply::Reset).await;
+        let (scene, stub) = scene(HttpReply::Reset).await;
         scene.contacts.put("user-42", Contact::Reachable(recipient));
         let message = job("mail-1", template, "user-42");
         scene.accept(&message, data);
@@ -137,7 +135,7 @@ async fn no_mistake_in_contact_template_or_job_brings_anything_personal_into_log
 
 #[tokio::test]
 async fn a_contacts_table_that_fails_brings_nothing_personal_into_logs_or_records() {
-    let (scene, _stub) = scene(Reply::Reset).await;
+    let (scene, _stub) = scene(HttpReply::Reset).await;
     scene.contacts.fail_with(Some(ContactsError::Unavailable { code: "contacts_unavailable" }));
     run(&scene, &job("mail-1", "receipt", "user-42"), Status::RetryScheduled).await;
 }
@@ -154,7 +152,7 @@ async fn a_message_that_is_keyed_by_people_brings_no_name_into_logs_or_records()
         payload(json!({"users": {"Zoe Private": [{"zoe.private": 0.5}]}})),
         payload(json!({"userId": {"Zoe Private": 0.5}})),
     ] {
-        let (scene, stub) = scene(Reply::Reset).await;
+        let (scene, stub) = scene(HttpReply::Reset).await;
         let logs = logs();
         let report = scene.deliver(&MessageBuilder::job("mail-1", "email.send", "mail-1", payload)).await;
         let [record] = &scene.bench.records.all()[..] else { panic!("one record") };

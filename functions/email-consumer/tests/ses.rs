@@ -1,14 +1,12 @@
 //! The SES mailer against a service that fails in every way a network knows. One request arrives in each case, never two.
 
-mod stub;
-
 use std::time::Duration;
 
 use aws_sdk_sesv2::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use email_consumer::{Mail, Mailbox, Mailer as _, MessageId, Rendered, SendError, SesMailer, SesSettings};
+use ikkai::testing::{HttpReply, HttpStub};
 use serde_json::json;
-use stub::{Reply, Stub};
 use tokio::net::TcpListener;
 
 /// As short as a busy machine can bear, for the cases that end by it.
@@ -40,8 +38,8 @@ fn mail() -> Mail {
 }
 
 /// Sends one mail to a service that replies so, and checks that exactly one request arrived.
-async fn send(reply: Reply, timeout: Duration) -> Result<MessageId, SendError> {
-    let stub = Stub::start(move |_| reply.clone()).await;
+async fn send(reply: HttpReply, timeout: Duration) -> Result<MessageId, SendError> {
+    let stub = HttpStub::replying(reply).await;
     let result = mailer(&stub.url(), timeout).send(&mail()).await;
     assert_eq!(stub.requests().len(), 1, "{result:?}");
     result
@@ -49,20 +47,20 @@ async fn send(reply: Reply, timeout: Duration) -> Result<MessageId, SendError> {
 
 async fn refused_with(status: u16, fields: &'static str, error: &str, message: &str) -> SendError {
     let body = json!({"__type": error, "message": message}).to_string();
-    send(Reply::Answer(status, fields, body), LONG).await.unwrap_err()
+    send(HttpReply::with_fields(status, fields, body), LONG).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn a_mail_is_one_raw_message_to_one_recipient_tagged_with_its_job() {
-    let stub = Stub::start(|_| Reply::Answer(200, "", r#"{"MessageId":"0100-abc"}"#.to_owned())).await;
+    let stub = HttpStub::replying(HttpReply::json(200, r#"{"MessageId":"0100-abc"}"#)).await;
     let settings = SesSettings { timeout: LONG, configuration_set: Some("events".to_owned()) };
     let id = SesMailer::new(config(&stub.url()), settings).send(&mail()).await.unwrap();
     assert_eq!(id.as_str(), "0100-abc");
 
     let requests = stub.requests();
     assert_eq!(requests.len(), 1);
-    assert!(requests[0].head.starts_with("post /v2/email/outbound-emails http/1.1\r\n"), "{}", requests[0].head);
-    let mut body = requests[0].body.clone();
+    assert_eq!(requests[0].line(), "POST /v2/email/outbound-emails HTTP/1.1");
+    let mut body = requests[0].json();
     let raw = STANDARD.decode(body["Content"]["Raw"]["Data"].take().as_str().unwrap()).unwrap();
     assert!(
         String::from_utf8(raw)
@@ -147,33 +145,33 @@ async fn an_error_answered_by_the_provider_means_that_nothing_was_sent() {
     assert_eq!(refused_with(403, "", "ExpiredTokenException", "x").await, not_sent("provider_credentials_stale"));
     assert_eq!(refused_with(403, "", "RequestExpired", "x").await, not_sent("provider_credentials_stale"));
     // Not JSON, but an answer all the same.
-    assert_eq!(send(Reply::Answer(500, "", "<html>".to_owned()), LONG).await, Err(not_sent("provider_error")));
+    assert_eq!(send(HttpReply::new(500, "<html>"), LONG).await, Err(not_sent("provider_error")));
 }
 
 #[tokio::test]
 async fn an_answer_that_is_lost_or_unreadable_leaves_the_outcome_unknown() {
     let unknown = |code| Err(SendError::Unknown { code });
-    assert_eq!(send(Reply::Reset, LONG).await, unknown("provider_connection_lost"));
-    assert_eq!(send(Reply::Close, LONG).await, unknown("provider_connection_lost"));
-    assert_eq!(send(Reply::Bytes("HTTP/1.1 200 OK\r\ncontent-"), LONG).await, unknown("provider_connection_lost"));
-    assert_eq!(send(Reply::Bytes("this is not HTTP\r\n\r\n"), LONG).await, unknown("provider_connection_lost"));
+    assert_eq!(send(HttpReply::Reset, LONG).await, unknown("provider_connection_lost"));
+    assert_eq!(send(HttpReply::Close, LONG).await, unknown("provider_connection_lost"));
+    assert_eq!(send(HttpReply::Bytes("HTTP/1.1 200 OK\r\ncontent-".into()), LONG).await, unknown("provider_connection_lost"));
+    assert_eq!(send(HttpReply::Bytes("this is not HTTP\r\n\r\n".into()), LONG).await, unknown("provider_connection_lost"));
     assert_eq!(
-        send(Reply::Bytes("HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\n{\"Message"), LONG).await,
+        send(HttpReply::Bytes("HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\n{\"Message".into()), LONG).await,
         unknown("provider_answer_unreadable")
     );
-    assert_eq!(send(Reply::Answer(200, "", "{\"MessageId\":".to_owned()), LONG).await, unknown("provider_answer_unreadable"));
-    assert_eq!(send(Reply::Answer(200, "", "{}".to_owned()), LONG).await, unknown("provider_answer_unreadable"));
-    assert_eq!(send(Reply::Answer(504, "", String::new()), LONG).await, unknown("provider_answer_lost"));
-    assert_eq!(send(Reply::Silence, SHORT).await, unknown("provider_timeout"));
+    assert_eq!(send(HttpReply::json(200, "{\"MessageId\":"), LONG).await, unknown("provider_answer_unreadable"));
+    assert_eq!(send(HttpReply::json(200, "{}"), LONG).await, unknown("provider_answer_unreadable"));
+    assert_eq!(send(HttpReply::new(504, ""), LONG).await, unknown("provider_answer_lost"));
+    assert_eq!(send(HttpReply::Silence, SHORT).await, unknown("provider_timeout"));
     // The head of an answer in time, its body never.
-    let stub = Stub::start(|_| Reply::Answer(200, "content-length: 40\r\nx-ignored: ", "{}".to_owned())).await;
+    let stub = HttpStub::replying(HttpReply::with_fields(200, "content-length: 40\r\nx-ignored: ", "{}")).await;
     assert!(mailer(&stub.url(), SHORT).send(&mail()).await.is_err_and(|error| !error.is_surely_not_sent()));
     assert_eq!(stub.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_connection_that_never_came_up_means_that_nothing_was_sent() {
-    let unreachable = Err(SendError::NotSent { code: "provider_unreachable" });
+    let unreachable = Err(SendError::Unreachable { code: "provider_unreachable" });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     // Accepts TCP, never answers the TLS greeting.
@@ -183,11 +181,11 @@ async fn a_connection_that_never_came_up_means_that_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn a_request_that_could_not_be_made_means_that_nothing_was_sent() {
+async fn a_function_without_credentials_is_an_account_that_is_not_ready() {
     let without_credentials = Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
         .endpoint_url("http://127.0.0.1:9");
     let mailer = SesMailer::new(without_credentials, SesSettings { timeout: LONG, configuration_set: None });
-    assert_eq!(mailer.send(&mail()).await, Err(SendError::NotSent { code: "request_not_built" }));
+    assert_eq!(mailer.send(&mail()).await, Err(SendError::AccountNotReady { code: "provider_credentials_missing" }));
 }

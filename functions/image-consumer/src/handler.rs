@@ -155,7 +155,7 @@ fn object_failure(error: ObjectError, job: &Job<ImageResize>) -> Failure {
     match error {
         ObjectError::Gone { .. } | ObjectError::Rejected { .. } => Failure::permanent(code, message),
         ObjectError::NotReady { .. } => Failure::defer(code, message, Some(NOT_READY_DELAY)),
-        ObjectError::Throttled { .. } => Failure::defer(code, message, None),
+        ObjectError::Throttled { .. } | ObjectError::Outage { .. } => Failure::defer(code, message, None),
         ObjectError::Unavailable { .. } => Failure::retry(code, message),
     }
 }

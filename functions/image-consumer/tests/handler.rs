@@ -111,7 +111,9 @@ async fn what_the_bucket_answers_decides_who_has_to_act() {
         (ObjectError::Rejected { code: "bucket_refused" }, Status::Dead, ErrorClass::Permanent),
         (ObjectError::NotReady { code: "bucket_access_denied" }, Status::RetryScheduled, ErrorClass::Transient),
         (ObjectError::Throttled { code: "bucket_throttled" }, Status::RetryScheduled, ErrorClass::Transient),
-        (ObjectError::Unavailable { code: "bucket_error" }, Status::RetryScheduled, ErrorClass::Transient),
+        (ObjectError::Outage { code: "bucket_unreachable" }, Status::RetryScheduled, ErrorClass::Transient),
+        (ObjectError::Outage { code: "bucket_error" }, Status::RetryScheduled, ErrorClass::Transient),
+        (ObjectError::Unavailable { code: "bucket_timeout" }, Status::RetryScheduled, ErrorClass::Transient),
     ] {
         let scene = Scene::new();
         scene.upload("x.jpg", photo());
@@ -123,7 +125,7 @@ async fn what_the_bucket_answers_decides_who_has_to_act() {
         assert_eq!((record.status, last.code.as_str()), (status, error.code()), "{error:?}");
         assert_eq!(last.class == ErrorClass::Permanent, class == ErrorClass::Permanent, "{error:?}");
         // What is only deferred has its attempt back.
-        let deferred = matches!(error, ObjectError::NotReady { .. } | ObjectError::Throttled { .. });
+        let deferred = matches!(error, ObjectError::NotReady { .. } | ObjectError::Throttled { .. } | ObjectError::Outage { .. });
         assert_eq!(record.attempts, u32::from(!deferred), "{error:?}");
         assert!(!last.message.contains("x.jpg"));
         assert!(scene.keys().is_empty());

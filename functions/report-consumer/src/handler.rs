@@ -1,6 +1,6 @@
 //! What becomes of one `report.generate` job.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ikkai::{
     consumer::{Done, Failure, Handler, JobContext},
@@ -21,6 +21,9 @@ use crate::{
     timetable::Timetable,
 };
 
+/// How long to leave a table or a bucket alone that refuses this function: an operator has to act first.
+const NOT_READY_DELAY: Duration = Duration::from_secs(15 * 60);
+
 /// Writes the report of a `report.generate` job: reads the account's jobs page by page, and publishes a CSV and a page with charts.
 ///
 /// What was read is kept as a draft whenever a part of the CSV was uploaded, and before the invocation's time is over; the next run takes the draft up.
@@ -35,6 +38,8 @@ pub struct ReportHandler {
 enum Stop {
     /// The run is over.
     Ended(Failure),
+    /// The function may not use its table or its bucket.
+    NotReady { code: &'static str, message: String },
     /// The upload is gone with all that is in it.
     UploadGone,
 }
@@ -45,21 +50,42 @@ impl From<Failure> for Stop {
     }
 }
 
+/// A mistake in the stack and an outage are no fault of the job and use no attempt. A request without an answer in time does: a function that is
+/// too small for its parts must not try for ever.
 impl From<ReportStoreError> for Stop {
     fn from(error: ReportStoreError) -> Self {
+        let (code, message) = (error.code(), error.to_string());
         match error {
             ReportStoreError::UploadGone => Self::UploadGone,
-            ReportStoreError::Throttled => Self::Ended(Failure::defer(error.code(), error.to_string(), None)),
-            _ => Self::Ended(Failure::retry(error.code(), error.to_string())),
+            ReportStoreError::Throttled | ReportStoreError::Outage { .. } => Self::Ended(Failure::defer(code, message, None)),
+            ReportStoreError::Refused { .. } => Self::NotReady { code, message },
+            ReportStoreError::Unavailable { .. } => Self::Ended(Failure::retry(code, message)),
         }
     }
 }
 
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Ended(failure) => failure,
-            Stop::UploadGone => Self::retry(ReportStoreError::UploadGone.code(), ReportStoreError::UploadGone.to_string()),
+impl From<HistoryError> for Stop {
+    fn from(error: HistoryError) -> Self {
+        let (code, message) = (error.code(), error.to_string());
+        match error {
+            HistoryError::Throttled | HistoryError::Outage { .. } => Self::Ended(Failure::defer(code, message, None)),
+            HistoryError::Refused { .. } => Self::NotReady { code, message },
+            HistoryError::Unavailable { .. } => Self::Ended(Failure::retry(code, message)),
+        }
+    }
+}
+
+impl Stop {
+    /// What the job becomes.
+    fn failure(self, job: &Job<ReportGenerate>) -> Failure {
+        match self {
+            Self::Ended(failure) => failure,
+            Self::NotReady { code, message } => {
+                // Its jobs only wait, which is no error to the kit; but nothing is written until somebody acts.
+                tracing::error!(job_id = job.id.as_str(), error_code = code, error = message, "table or bucket not ready");
+                Failure::defer(code, message, Some(NOT_READY_DELAY))
+            }
+            Self::UploadGone => Failure::retry(ReportStoreError::UploadGone.code(), ReportStoreError::UploadGone.to_string()),
         }
     }
 }
@@ -83,14 +109,14 @@ impl Handler for ReportHandler {
         let report = Report::new(&job.id, &job.payload, context.created_at(), &self.prefix);
         let mut run = Run { handler: self, report: &report, context, kept: None, upload: None };
         let mut timetable = Timetable::new(context.remaining());
-        let draft = run.take_up().await.map_err(Failure::from)?;
+        let draft = run.take_up().await.map_err(|stop| stop.failure(job))?;
         match run.write(draft, &mut timetable).await {
             // Once: what removes uploads again and again is not the passing of time.
             Err(Stop::UploadGone) => {
                 let anew = run.begin_anew().await;
-                run.write(anew, &mut timetable).await.map_err(Failure::from)
+                run.write(anew, &mut timetable).await.map_err(|stop| stop.failure(job))
             }
-            written => written.map_err(Failure::from),
+            written => written.map_err(|stop| stop.failure(job)),
         }
     }
 }
@@ -155,7 +181,7 @@ impl Run<'_> {
                     if timetable.pages() > 0 {
                         self.keep(&draft).await?;
                     }
-                    return Err(unread(&error).into());
+                    return Err(error.into());
                 }
             }
             if draft.pending.len() >= self.handler.store.least_part_bytes() {
@@ -248,12 +274,5 @@ impl Run<'_> {
 
     fn csv_kind(&self) -> ObjectKind {
         ObjectKind::Csv(self.report.csv_name().to_owned())
-    }
-}
-
-fn unread(error: &HistoryError) -> Failure {
-    match error {
-        HistoryError::Throttled => Failure::defer(error.code(), error.to_string(), None),
-        _ => Failure::retry(error.code(), error.to_string()),
     }
 }

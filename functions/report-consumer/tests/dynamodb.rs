@@ -1,14 +1,15 @@
 //! What is asked of the jobs table, and how its answers are read.
 
-mod stub;
-
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
-use ikkai::{clock::EpochMillis, job::Period};
+use ikkai::{
+    clock::EpochMillis,
+    job::Period,
+    testing::{HttpReply, HttpRequest, HttpStub},
+};
 use report_consumer::{DynamoDbHistory, HistoryError, JobHistory as _, JobRow, Position, Scope};
 use serde_json::{Value, json};
-use stub::{Answer, Request, Stub};
 
-fn history(stub: &Stub) -> DynamoDbHistory {
+fn history(stub: &HttpStub) -> DynamoDbHistory {
     let config = aws_sdk_dynamodb::config::Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
@@ -23,8 +24,8 @@ fn scope() -> Scope {
     Scope { account_id: "account-7".to_owned(), as_of: EpochMillis::from_i64(1_800_000_000_000), period }
 }
 
-fn is(request: &Request, operation: &str) -> bool {
-    request.header("x-amz-target").is_some_and(|target| target.ends_with(&operation.to_ascii_lowercase()))
+fn is(request: &HttpRequest, operation: &str) -> bool {
+    request.header("x-amz-target").is_some_and(|target| target.ends_with(operation))
 }
 
 fn key(job_id: &str) -> Value {
@@ -44,18 +45,22 @@ fn record(asked: &Value) -> Value {
     })
 }
 
-fn asked_for(request: &Request) -> Vec<Value> {
+fn asked_for(request: &HttpRequest) -> Vec<Value> {
     request.json()["RequestItems"]["jobs"]["Keys"].as_array().cloned().unwrap_or_default()
 }
 
 /// All records that are asked for.
-fn records(request: &Request) -> Answer {
-    Answer::ok(json!({"Responses": {"jobs": asked_for(request).iter().map(record).collect::<Vec<_>>()}, "UnprocessedKeys": {}}))
+fn records(request: &HttpRequest) -> HttpReply {
+    HttpReply::json(
+        200,
+        json!({"Responses": {"jobs": asked_for(request).iter().map(record).collect::<Vec<_>>()}, "UnprocessedKeys": {}}),
+    )
 }
 
 #[tokio::test]
 async fn a_page_is_a_query_of_the_index_and_the_records_it_names_a_hundred_at_a_time() {
-    let stub = Stub::start(|request, _| if is(request, "Query") { Answer::ok(keys(250)) } else { records(request) }).await;
+    let stub =
+        HttpStub::start(|request, _| if is(request, "Query") { HttpReply::json(200, keys(250)) } else { records(request) }).await;
     let after = Position { created_at: EpochMillis::from_i64(1_767_225_600_000), job_id: "email.send-x".to_owned() };
     let page = history(&stub).page(&scope(), Some(&after)).await.unwrap();
     assert_eq!((page.rows.len(), page.next), (250, None));
@@ -94,7 +99,8 @@ async fn a_page_is_a_query_of_the_index_and_the_records_it_names_a_hundred_at_a_
 
 #[tokio::test]
 async fn neither_payload_nor_private_data_nor_results_are_read() {
-    let stub = Stub::start(|request, _| if is(request, "Query") { Answer::ok(keys(1)) } else { records(request) }).await;
+    let stub =
+        HttpStub::start(|request, _| if is(request, "Query") { HttpReply::json(200, keys(1)) } else { records(request) }).await;
     history(&stub).page(&scope(), None).await.unwrap();
     let asked = stub.requests()[1].json()["RequestItems"]["jobs"].clone();
     let mut names: Vec<_> =
@@ -122,8 +128,8 @@ async fn neither_payload_nor_private_data_nor_results_are_read() {
 
 #[tokio::test]
 async fn a_next_page_begins_where_dynamodb_says() {
-    let stub = Stub::start(|request, _| match is(request, "Query") {
-        true => Answer::ok(json!({"Items": [], "LastEvaluatedKey": key("email.send-9")})),
+    let stub = HttpStub::start(|request, _| match is(request, "Query") {
+        true => HttpReply::json(200, json!({"Items": [], "LastEvaluatedKey": key("email.send-9")})),
         false => records(request),
     })
     .await;
@@ -135,11 +141,11 @@ async fn a_next_page_begins_where_dynamodb_says() {
 
 #[tokio::test]
 async fn records_that_dynamodb_leaves_unread_are_asked_for_again() {
-    let stub = Stub::start(|request, before| match (is(request, "Query"), before) {
-        (true, _) => Answer::ok(keys(10)),
+    let stub = HttpStub::start(|request, before| match (is(request, "Query"), before) {
+        (true, _) => HttpReply::json(200, keys(10)),
         (false, 1) => {
             let asked = asked_for(request);
-            Answer::ok(json!({
+            HttpReply::json(200, json!({
                 "Responses": {"jobs": asked[..4].iter().map(record).collect::<Vec<_>>()},
                 "UnprocessedKeys": {"jobs": {"Keys": asked[4..], "ProjectionExpression": "#job_id", "ExpressionAttributeNames": {"#job_id": "job_id"}}},
             }))
@@ -160,9 +166,9 @@ async fn records_that_dynamodb_leaves_unread_are_asked_for_again() {
 
 #[tokio::test]
 async fn a_table_that_leaves_records_unread_for_good_throttles() {
-    let stub = Stub::start(|request, _| match is(request, "Query") {
-        true => Answer::ok(keys(1)),
-        false => Answer::ok(json!({"Responses": {}, "UnprocessedKeys": request.json()["RequestItems"]})),
+    let stub = HttpStub::start(|request, _| match is(request, "Query") {
+        true => HttpReply::json(200, keys(1)),
+        false => HttpReply::json(200, json!({"Responses": {}, "UnprocessedKeys": request.json()["RequestItems"]})),
     })
     .await;
     assert_eq!(history(&stub).page(&scope(), None).await, Err(HistoryError::Throttled));
@@ -171,15 +177,15 @@ async fn a_table_that_leaves_records_unread_for_good_throttles() {
 
 #[tokio::test]
 async fn what_has_expired_or_is_gone_or_is_another_accounts_is_left_out() {
-    let stub = Stub::start(|request, _| match is(request, "Query") {
-        true => Answer::ok(keys(5)),
+    let stub = HttpStub::start(|request, _| match is(request, "Query") {
+        true => HttpReply::json(200, keys(5)),
         false => {
             let mut found: Vec<Value> = asked_for(request).iter().map(record).collect();
             found[0]["expires_at"] = json!({"N": "1800000000"});
             found[1]["expires_at"] = json!({"N": "1800000001"});
             found[2]["account_id"] = json!({"S": "account-8"});
             found.pop();
-            Answer::ok(json!({"Responses": {"jobs": found}}))
+            HttpReply::json(200, json!({"Responses": {"jobs": found}}))
         }
     })
     .await;
@@ -189,8 +195,8 @@ async fn what_has_expired_or_is_gone_or_is_another_accounts_is_left_out() {
 
 #[tokio::test]
 async fn the_end_of_a_job_is_its_death_or_its_last_write_and_a_waiting_one_has_none() {
-    let stub = Stub::start(|request, _| match is(request, "Query") {
-        true => Answer::ok(keys(4)),
+    let stub = HttpStub::start(|request, _| match is(request, "Query") {
+        true => HttpReply::json(200, keys(4)),
         false => {
             let mut found: Vec<Value> = asked_for(request).iter().map(record).collect();
             found[1]["status"] = json!({"S": "dead"});
@@ -199,7 +205,7 @@ async fn the_end_of_a_job_is_its_death_or_its_last_write_and_a_waiting_one_has_n
                 json!({"M": {"class": {"S": "permanent"}, "code": {"S": "unknown_user"}, "message": {"S": "m"}}});
             found[2]["status"] = json!({"S": "retry_scheduled"});
             found[3]["status"] = json!({"S": "of_a_newer_version"});
-            Answer::ok(json!({"Responses": {"jobs": found}}))
+            HttpReply::json(200, json!({"Responses": {"jobs": found}}))
         }
     })
     .await;
@@ -215,7 +221,7 @@ async fn the_end_of_a_job_is_its_death_or_its_last_write_and_a_waiting_one_has_n
 
 #[tokio::test]
 async fn a_period_that_lies_ahead_asks_nothing() {
-    let stub = Stub::start(|_, _| Answer(500, String::new(), String::new())).await;
+    let stub = HttpStub::replying(HttpReply::new(500, "")).await;
     let ahead = Scope { period: Period::parse("2099-01").unwrap(), ..scope() };
     let page = history(&stub).page(&ahead, None).await.unwrap();
     assert_eq!((page.rows.len(), page.next, stub.requests().len()), (0, None, 0));
@@ -228,12 +234,29 @@ async fn refusals_are_told_apart() {
         ("ThrottlingException", HistoryError::Throttled),
         ("AccessDeniedException", HistoryError::Refused { code: "AccessDeniedException".to_owned() }),
         ("ValidationException", HistoryError::Refused { code: "ValidationException".to_owned() }),
-        ("InternalServerError", HistoryError::Unavailable { code: "InternalServerError".to_owned() }),
+        ("UnrecognizedClientException", HistoryError::Refused { code: "UnrecognizedClientException".to_owned() }),
+        ("InternalServerError", HistoryError::Outage { code: "InternalServerError".to_owned() }),
+        ("SomethingNewException", HistoryError::Unavailable { code: "SomethingNewException".to_owned() }),
     ] {
         let body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "secret"}).to_string();
-        let stub = Stub::start(move |_, _| Answer(400, String::new(), body.clone())).await;
+        let stub = HttpStub::replying(HttpReply::json(400, body)).await;
         let error = history(&stub).page(&scope(), None).await.unwrap_err();
         assert!(!error.to_string().contains("secret"));
         assert_eq!(error, expected);
     }
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_reached_is_an_outage() {
+    let stub = HttpStub::replying(HttpReply::new(200, "")).await;
+    let history = history(&stub);
+    stub.stop().await;
+    let outage = HistoryError::Outage { code: "no connection".to_owned() };
+    assert_eq!(history.page(&scope(), None).await, Err(outage));
+}
+
+#[tokio::test]
+async fn an_index_with_other_keys_is_told_as_a_mistake_in_the_settings() {
+    let stub = HttpStub::replying(HttpReply::json(200, json!({"Items": [], "LastEvaluatedKey": {"id": {"S": "x"}}}))).await;
+    assert!(matches!(history(&stub).page(&scope(), None).await, Err(HistoryError::Refused { .. })));
 }

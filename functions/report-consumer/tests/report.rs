@@ -7,9 +7,10 @@ use std::{collections::BTreeMap, time::Duration};
 use ikkai::{
     clock::EpochMillis,
     idempotency::Status,
-    testing::{Bench, TokioClock},
+    observability::logs::{LevelSetting, LogSetup, capture::Captured},
+    testing::{self, Bench, TokioClock},
 };
-use report_consumer::{HistoryError, JobRow, MemoryHistory, ObjectKind, ReportHandler, StoreCall};
+use report_consumer::{HistoryError, JobRow, MemoryHistory, ObjectKind, ReportHandler, ReportStoreError, StoreCall};
 use scene::{ACCOUNT, CSV, HTML, PERIOD, SMALL_PART, Scene, job, row, rows};
 use serde_json::json;
 
@@ -156,17 +157,60 @@ async fn a_table_that_throttles_defers_the_job_with_what_was_read_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_that_refuses_and_a_bucket_that_fails_are_failed_attempts() {
-    let refused = HistoryError::Refused { code: "AccessDeniedException".to_owned() };
-    let scene = Scene::new(history(rows(50)), SMALL_PART);
-    scene.history.fail_next_but(0, refused);
-    scene.deliver(&job(PERIOD)).await;
-    assert_eq!(scene.ending(&job(PERIOD)), (Status::RetryScheduled, Some("history_refused".to_owned())));
+async fn a_stack_that_is_set_up_wrong_is_left_alone_for_a_quarter_of_an_hour_told_about_and_kills_no_report() {
+    let code = || "AccessDenied".to_owned();
+    let of_table = HistoryError::Refused { code: code() };
+    let of_bucket = ReportStoreError::Refused { operation: "PutObject", code: code() };
+    for (unread, unwritten, code) in [(Some(of_table), None, "history_refused"), (None, Some(of_bucket), "reports_refused")] {
+        let logs = Captured::start(LogSetup::new(LevelSetting::Info).own_crate("report_consumer"));
+        let (scene, message) = (few_attempts(), job(PERIOD));
+        for told in 1..=5 {
+            unread.iter().for_each(|error| scene.history.fail_next_but(0, error.clone()));
+            unwritten.iter().for_each(|error| scene.store.fail_with(0, error.clone()));
+            assert_eq!(scene.deliver(&message).await.failed, ["message-1"]);
+            assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some(code.to_owned())));
+            assert_eq!(scene.record(&message).attempts, 0, "{code}");
+            assert_eq!(scene.bench.queue.last_visibility(&message.receipt_handle()), Some(Duration::from_secs(900)));
+            let is_told = |line: &String| line.contains("\"ERROR\"") && line.contains(&format!("\"error_code\":\"{code}\""));
+            assert_eq!(logs.lines().iter().filter(|line| is_told(line)).count(), told, "{:?}", logs.lines());
+            tokio::time::sleep(Duration::from_secs(900)).await;
+        }
+        assert_eq!(scene.until_ended(&message).await, 1);
+        assert_eq!((scene.record(&message).attempts, &scene.result(&message)["jobs"]), (1, &json!(50)));
+    }
+}
 
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_table_or_the_bucket_uses_no_attempt_however_long() {
+    let of_table = HistoryError::Outage { code: "no connection".to_owned() };
+    let of_bucket = ReportStoreError::Outage { operation: "PutObject", code: "no connection".to_owned() };
+    for (unread, unwritten, code) in [(Some(of_table), None, "history_outage"), (None, Some(of_bucket), "reports_outage")] {
+        let (scene, message) = (few_attempts(), job(PERIOD));
+        for _ in 0..5 {
+            unread.iter().for_each(|error| scene.history.fail_next_but(0, error.clone()));
+            unwritten.iter().for_each(|error| scene.store.fail_with(0, error.clone()));
+            scene.deliver(&message).await;
+            assert_eq!(scene.ending(&message), (Status::RetryScheduled, Some(code.to_owned())));
+            assert_eq!(scene.record(&message).attempts, 0, "{code}");
+            tokio::time::sleep(Duration::from_secs(100)).await;
+        }
+        assert_eq!(scene.until_ended(&message).await, 1);
+        assert_eq!((scene.record(&message).attempts, &scene.result(&message)["jobs"]), (1, &json!(50)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_used_is_a_failed_attempt() {
     let scene = Scene::new(history(rows(50)), 1_000_000);
     scene.store.fail_at(0);
     scene.deliver(&job(PERIOD)).await;
     assert_eq!(scene.ending(&job(PERIOD)), (Status::RetryScheduled, Some("reports_unavailable".to_owned())));
+    assert_eq!(scene.record(&job(PERIOD)).attempts, 1);
     scene.until_ended(&job(PERIOD)).await;
     assert_eq!(scene.result(&job(PERIOD))["jobs"], 50);
+}
+
+/// A report of one part, and fewer attempts than the tests make.
+fn few_attempts() -> Scene {
+    Scene::with_settings(history(rows(50)), 1_000_000, testing::settings())
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Request, StatusCode};
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -16,6 +16,7 @@ use ikkai::callback::{CallbackUrl, Reach};
 use crate::delivery_error::DeliveryError;
 use crate::event::EventId;
 use crate::resolver::{CheckedResolver, Lookup};
+use crate::retry_after::RetryAfter;
 use crate::signature::SIGNATURE_HEADER;
 
 /// The header that carries the event's id.
@@ -30,9 +31,6 @@ const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// writes logs an error that is none.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 pub(crate) const MAX_BODY_TIME: Duration = Duration::from_millis(500);
-
-/// Longest `Retry-After` that is believed.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
 type Connector = HttpsConnector<HttpConnector<CheckedResolver>>;
 
@@ -113,7 +111,7 @@ impl Courier {
             .await
             .map_err(|_| DeliveryError::TimedOut)?
             .map_err(|error| DeliveryError::of_call(&error))?;
-        let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
+        let (status, retry_after) = (answer.status(), RetryAfter::read(answer.headers()));
         drain(answer.into_body(), body_time(self.timeout)).await;
         DeliveryError::of_status(status, retry_after).map(|()| status)
     }
@@ -137,12 +135,6 @@ async fn drain(mut body: hyper::body::Incoming, time: Duration) {
     };
     // Late is as good as done.
     let _in_time = tokio::time::timeout(time, reading).await;
-}
-
-/// `Retry-After` in seconds, the form that servers send; a date is not read.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]

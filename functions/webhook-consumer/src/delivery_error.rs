@@ -2,11 +2,11 @@
 
 use std::error::Error;
 use std::io;
-use std::time::Duration;
 
 use http::StatusCode;
 
 use crate::resolver::ResolveError;
+use crate::retry_after::RetryAfter;
 
 /// Why a receiver did not take an event. The texts name neither host nor URL nor what the receiver said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum DeliveryError {
     #[error("the receiver answered 429: it wants fewer events at a time")]
     Throttles {
         /// When to come back, if it said so.
-        retry_after: Option<Duration>,
+        retry_after: Option<RetryAfter>,
     },
     /// 5xx.
     #[error("the receiver answered {status}")]
@@ -30,7 +30,7 @@ pub enum DeliveryError {
         /// The status.
         status: u16,
         /// When to come back, if it said so.
-        retry_after: Option<Duration>,
+        retry_after: Option<RetryAfter>,
     },
     /// Any other status. Deployments and changes of a signature's check bring such answers for a while, too.
     #[error("the receiver answered {0} instead of 2xx; look into its log")]
@@ -86,7 +86,7 @@ impl DeliveryError {
 
     /// When the receiver wants to be asked again.
     #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
+    pub const fn retry_after(&self) -> Option<RetryAfter> {
         match self {
             Self::Throttles { retry_after } | Self::Fails { retry_after, .. } => *retry_after,
             _ => None,
@@ -94,7 +94,7 @@ impl DeliveryError {
     }
 
     /// What a status says; `Ok` for 2xx.
-    pub(crate) fn of_status(status: StatusCode, retry_after: Option<Duration>) -> Result<(), Self> {
+    pub(crate) fn of_status(status: StatusCode, retry_after: Option<RetryAfter>) -> Result<(), Self> {
         match status.as_u16() {
             200..=299 => Ok(()),
             300..=399 => Err(Self::Redirects(status.as_u16())),

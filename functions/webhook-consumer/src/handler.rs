@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::{
     clock::Clock,
     consumer::{Done, Failure, Handler, JobContext},
-    idempotency::{EffectPolicy, JobViews},
+    idempotency::{EffectPolicy, JobViews, StoreError},
     job::{Job, WebhookDeliver},
     visibility::Backoff,
 };
@@ -21,8 +21,8 @@ use crate::{
     signature::signature,
 };
 
-/// How long events wait for a secret that cannot be read: an operator has to act first.
-const SECRET_DELAY: Duration = Duration::from_secs(5 * 60);
+/// How long events wait for a secret or a table that the function may not read: an operator has to act first.
+const NOT_READY_DELAY: Duration = Duration::from_secs(5 * 60);
 
 /// Tells the callback URL of an ended job what became of it: reads the record, writes and signs the event, posts it.
 ///
@@ -51,7 +51,10 @@ impl WebhookHandler {
         // The attempt counts, whatever the receiver says: one that always answers 429 would be called for ever.
         let failure = Failure::retry(code, message).of_one_target();
         match error.retry_after() {
-            Some(theirs) => failure.after(theirs.max(self.backoff.delay(attempt, 1.0))),
+            Some(theirs) => {
+                let theirs = theirs.wait(self.clock.now());
+                failure.after(theirs.max(self.backoff.delay(attempt, 1.0)))
+            }
             None => failure,
         }
     }
@@ -68,7 +71,7 @@ impl Handler for WebhookHandler {
         let event = &job.payload;
         let job_id = event.job_id().map_err(|error| Failure::permanent("job_id_invalid", error.to_string()))?;
         let ended = self.jobs.view(&job_id, self.clock.now()).await;
-        let ended = ended.map_err(|error| Failure::retry(error.code(), error.to_string()))?;
+        let ended = ended.map_err(record_unread)?;
         let Some((ended, url)) = ended.as_ref().and_then(|ended| Some((ended, ended.callback_url.as_deref()?))) else {
             return Ok(Done::with_result(json!({"skipped": "no_callback"})));
         };
@@ -86,8 +89,21 @@ impl Handler for WebhookHandler {
     }
 }
 
+/// As long as the ended job's record is not read, nobody is called: the event waits, and no attempt is used.
+fn record_unread(error: StoreError) -> Failure {
+    match error {
+        StoreError::Denied { .. } | StoreError::Refused { .. } => {
+            tracing::error!(error_code = error.code(), error = %error, "jobs table not ready");
+            Failure::defer(error.code(), error.to_string(), Some(NOT_READY_DELAY))
+        }
+        // The record of this one job: asking again for ever would not mend it.
+        StoreError::Corrupt { .. } => Failure::retry(error.code(), error.to_string()).of_one_target(),
+        _ => Failure::defer(error.code(), error.to_string(), None),
+    }
+}
+
 /// Nothing is wrong with the event: it waits, and no attempt is used.
 fn secret_missing(error: SecretError) -> Failure {
     tracing::error!(error_code = error.code(), error = %error, "signing secret not usable");
-    Failure::defer(error.code(), error.to_string(), Some(SECRET_DELAY))
+    Failure::defer(error.code(), error.to_string(), Some(NOT_READY_DELAY))
 }

@@ -5,7 +5,7 @@
 //! | whom to tell, and what | `handler`, `event` |
 //! | the signature, and the secret behind it | `signature`, `secret`, `keyring` |
 //! | where a URL may lead | `resolver` |
-//! | the request and what its answer means | `courier`, `delivery_error` |
+//! | the request and what its answer means | `courier`, `delivery_error`, `retry_after` |
 //!
 //! What receivers have to know is in `docs/webhooks.md`.
 
@@ -15,6 +15,7 @@ mod event;
 mod handler;
 mod keyring;
 mod resolver;
+mod retry_after;
 mod secret;
 mod settings;
 mod signature;
@@ -26,6 +27,7 @@ pub use self::{
     handler::WebhookHandler,
     keyring::Keyring,
     resolver::{Lookup, SystemLookup},
+    retry_after::RetryAfter,
     secret::{SecretError, SecretSource, SecretsManager, SigningSecret},
     settings::WebhookSettings,
     signature::{SIGNATURE_HEADER, caller_key, signature},

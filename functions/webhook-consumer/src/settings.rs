@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ikkai::{callback::Reach, config::Reader};
 
-use crate::courier::{MAX_BODY_TIME, body_time};
+use crate::courier::MAX_BODY_TIME;
 
 /// Settings of the webhook consumer, besides those that every consumer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,44 +23,21 @@ impl WebhookSettings {
     pub fn read(reader: &mut Reader) -> Self {
         Self {
             secret_id: reader.required_text("IKKAI_WEBHOOK_SECRET_ID"),
-            provider_timeout: read_provider_timeout(reader),
+            provider_timeout: reader.provider_timeout(5_000, 100..=30_000, longest_timeout),
             reach: if cfg!(feature = "local-callbacks") { Reach::Loopback } else { Reach::Public },
         }
     }
 }
 
-/// What a delivery needs besides the receiver's answer: the claim, the ended job's record, now and then the secret.
-const TIME_BEFORE_CALLING: Duration = Duration::from_millis(500);
-
-/// A delivery that does not fit into the time that a handler has would come back for ever without a try. The kit keeps at most a quarter of an
-/// invocation for settling, so what fits into the other three quarters fits.
-fn read_provider_timeout(reader: &mut Reader) -> Duration {
-    const NAME: &str = "IKKAI_PROVIDER_TIMEOUT_MS";
-    let timeout = reader.millis(NAME, 5_000, 100..=30_000);
-    // Required of every consumer and checked there; a problem is not to be reported twice.
-    let function_timeout = reader.optional_text("IKKAI_FUNCTION_TIMEOUT_SECONDS").and_then(|text| text.parse().ok());
-    if let Some(seconds) = function_timeout.filter(|seconds| (1..=5_400).contains(seconds)) {
-        let room = Duration::from_secs(seconds) * 3 / 4 - TIME_BEFORE_CALLING;
-        if timeout + body_time(timeout) > room {
-            // The longest one that fits with the time for its body.
-            let limit = room.saturating_sub(MAX_BODY_TIME).max(room * 10 / 11);
-            reader.problem(
-                NAME,
-                format!(
-                    "is {} ms, which leaves no time for anything else in a function that may run for {seconds} s; \
-                     set it to {} ms at most, or give the function more time",
-                    timeout.as_millis(),
-                    limit.as_millis(),
-                ),
-            );
-        }
-    }
-    timeout
+/// The longest timeout that fits into `time` together with the time for the body of the answer.
+fn longest_timeout(time: Duration) -> Duration {
+    time.saturating_sub(MAX_BODY_TIME).max(time * 10 / 11)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::courier::body_time;
 
     fn read(variables: &[(&str, &str)]) -> Result<WebhookSettings, Vec<String>> {
         let required = [("IKKAI_WEBHOOK_SECRET_ID", "stack/webhook-signing"), ("IKKAI_FUNCTION_TIMEOUT_SECONDS", "30")];
@@ -91,5 +68,16 @@ mod tests {
         let short = |timeout| read(&[("IKKAI_FUNCTION_TIMEOUT_SECONDS", "3"), ("IKKAI_PROVIDER_TIMEOUT_MS", timeout)]);
         assert!(short("1590").is_ok());
         assert!(short("1600").unwrap_err()[0].contains("set it to 1590 ms at most"));
+    }
+
+    #[test]
+    fn the_longest_timeout_leaves_exactly_the_time_for_its_body() {
+        for millis in [250, 1_750, 5_499, 5_500, 5_501, 22_000] {
+            let time = Duration::from_millis(millis);
+            let longest = longest_timeout(time);
+            assert!(longest + body_time(longest) <= time, "{millis}");
+            let longer = longest + Duration::from_millis(1);
+            assert!(longer + body_time(longer) > time, "{millis}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! `SdkConfig::http_client` is empty unless somebody sets it. So two clients of one service open two sets of connections, and
 //! warming one of them does nothing for the other.
 
+use std::error::Error;
 use std::time::Duration;
 
 use aws_smithy_http_client::{
@@ -15,6 +16,7 @@ use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::http::{HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn};
 use aws_smithy_runtime_api::client::interceptors::Intercept;
 use aws_smithy_runtime_api::client::interceptors::context::BeforeTransmitInterceptorContextMut;
+use aws_smithy_runtime_api::client::result::DispatchFailure;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 
@@ -51,6 +53,20 @@ impl Intercept for Unsigned {
         }
         Ok(())
     }
+}
+
+/// Whether a call of an AWS client failed in making its connection (name lookup, TCP, TLS), before any byte of a request went out. The SDK itself
+/// does not tell that from a connection that broke later.
+#[must_use]
+pub fn never_connected(failure: &DispatchFailure) -> bool {
+    let mut cause = failure.as_connector_error().map(|error| error as &(dyn Error + 'static));
+    while let Some(error) = cause {
+        if error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(hyper_util::client::legacy::Error::is_connect) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// An HTTP client with the SDK's own TLS and proxy settings and one pool of connections, whatever the timeouts of the AWS clients

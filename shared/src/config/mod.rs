@@ -24,6 +24,7 @@
 
 mod error;
 mod local_engine;
+mod provider_timeout;
 mod reader;
 
 pub use error::{ConfigError, Problem};

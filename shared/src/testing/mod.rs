@@ -23,9 +23,12 @@
 //! assert_eq!(bench.record_of(&message).unwrap().attempts, 1);
 //! # });
 //! ```
+//!
+//! For what a consumer says to a service over HTTP there is [`HttpStub`].
 
 mod bench;
 pub mod conformance;
+mod http_stub;
 mod memory_queue;
 mod message;
 mod sqs;
@@ -34,6 +37,7 @@ mod watched_store;
 
 pub use crate::idempotency::MemoryStore;
 pub use bench::{BatchRun, Bench, settings};
+pub use http_stub::{Connections, HttpReply, HttpRequest, HttpStub};
 pub use memory_queue::{MemoryQueue, QueueCall, QueueFault};
 pub use message::MessageBuilder;
 pub use sqs::{

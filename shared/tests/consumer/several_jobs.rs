@@ -1,8 +1,9 @@
 //! Messages that hold several jobs: each has its own record, and the message is what its most urgent job is.
 
+use ikkai::clock::Clock as _;
 use ikkai::consumer::{BatchError, ConsumerSettings, FifoAfterDeath};
 use ikkai::idempotency::{JobRecord, Status};
-use ikkai::queue::QueueError;
+use ikkai::queue::{QueueError, QueueName};
 use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault};
 
 use crate::objects::{record_of, s3_event, s3_record};
@@ -177,10 +178,54 @@ async fn jobs_that_could_not_start_come_back_with_their_message() {
 async fn a_message_whose_receives_run_low_is_copied_once_for_all_its_jobs() {
     let handler = handler().on("b", [defer(Some(seconds(300)))]).on("c", [defer(Some(seconds(60)))]);
     let bench = Bench::with(handler, settings());
-    let message = about(&["a", "b", "c"]).received(5);
+    let message = about(&["b", "c"]).received(5);
     assert!(run(&bench, [message.clone()]).await.failed.is_empty());
     let [copy] = &bench.queue.sent()[..] else { panic!("one copy") };
     assert_eq!((Some(&copy.body), copy.delay), (message.build().body.as_ref(), seconds(60)));
+}
+
+#[tokio::test]
+async fn a_copy_leaves_out_what_is_done_so_that_it_does_not_run_again_when_its_record_is_gone() {
+    let half_a_day = || defer(Some(seconds(43_200)));
+    let handler = handler().on("b", [half_a_day()]).on("b", [half_a_day()]).on("b", [Step::Effect]);
+    let bench = Bench::with(handler.clone(), settings());
+    let first = about(&["a", "b", "c"]).received(5);
+    assert!(run(&bench, [first]).await.failed.is_empty());
+    let mut copies = bench.queue.sent();
+    let copy = copies.remove(0);
+    assert_eq!(copy.body, s3_event(&[s3_record("uploads/b")]));
+
+    // An outage of months: the message is copied again and again, and the records of what was done expire.
+    bench.clock.advance(settings().record_retention + seconds(60));
+    let copy = MessageBuilder::new("copy", copy.body).sent_at(bench.clock.now()).received(5);
+    assert!(run(&bench, [copy]).await.failed.is_empty());
+    bench.clock.advance(seconds(43_200));
+    let last = MessageBuilder::new("last", bench.queue.sent().remove(1).body).sent_at(bench.clock.now());
+    assert!(run(&bench, [last]).await.failed.is_empty());
+    assert_eq!(["a", "b", "c"].map(|name| handler.effects_of(name)), [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_done_job_that_cannot_be_told_of_in_time_is_left_out_of_the_copy_with_an_error() {
+    let retention = settings().queue_retention;
+    // A copy may wait in the queue for as long as the queue keeps it.
+    for (left, copied, errors) in [(retention + seconds(60), &["a", "b"][..], 0), (retention - seconds(60), &["b"], 1)] {
+        let handler = handler().on("b", [defer(Some(seconds(60)))]);
+        let with_events = ConsumerSettings { events_queue_name: Some(QueueName::new("webhook")), ..settings() };
+        let bench = Bench::with(handler, with_events);
+        run(&bench, [about(&["a", "b"])]).await;
+        let expires_at = Some((bench.clock.now() + seconds(60) + left).to_seconds_ceil());
+        let callback_url = Some("https://example.com/hook".to_owned());
+        bench.records.put(JobRecord { callback_url, expires_at, ..record_of(&bench, "a").unwrap() });
+        bench.clock.advance(seconds(60));
+        bench.events.fail_next(QueueFault::Refuse(QueueError::ReceiptLost));
+        let logs = captured();
+        assert!(run(&bench, [about(&["a", "b"]).received(5)]).await.failed.is_empty());
+        let [copy] = &bench.queue.sent()[..] else { panic!("one copy") };
+        let records: Vec<_> = copied.iter().map(|name| s3_record(&format!("uploads/{name}"))).collect();
+        assert_eq!(copy.body, s3_event(&records));
+        assert_eq!(logs.parsed().iter().filter(|line| line["message"] == "completion event given up").count(), errors);
+    }
 }
 
 /// Records of a message that is received for the fifth time while nothing can be started, by the status of each job.
@@ -206,7 +251,9 @@ async fn a_copy_is_made_when_every_record_was_asked_and_none_has_ended() {
     let whole = about(&["a", "b"]).build().body.unwrap();
     let done = Status::Succeeded;
     let waits = Status::RetryScheduled;
-    assert_eq!(unstarted(5, &[("a", done), ("b", waits)], 0).await, (0, vec![whole.clone()]));
+    let waiting = about(&["b"]).build().body.unwrap();
+    assert_eq!(unstarted(5, &[("a", waits), ("b", waits)], 0).await, (0, vec![whole.clone()]));
+    assert_eq!(unstarted(5, &[("a", done), ("b", waits)], 0).await, (0, vec![waiting]));
     assert_eq!(unstarted(5, &[("a", done), ("b", Status::Cancelled)], 0).await, (0, vec![]), "all done: it may go");
     assert_eq!(unstarted(5, &[("a", done), ("b", Status::Dead)], 0).await, (1, vec![]), "on its way to the DLQ");
     assert_eq!(unstarted(5, &[("a", Status::Dead), ("b", waits)], 0).await, (1, vec![]), "a copy would put the dead one back");

@@ -80,7 +80,7 @@ impl Contacts for DynamoDbContacts {
             .set_expression_attribute_names(Some(HashMap::from(names)))
             .send()
             .await
-            .map_err(|error| ContactsError::Unavailable { code: code_of(&error) })?;
+            .map_err(|error| unread(&error))?;
         let Some(item) = answer.item else { return Ok(None) };
         if has_expired(&item, self.clock.now().to_seconds_floor())? {
             return Ok(None);
@@ -89,16 +89,29 @@ impl Contacts for DynamoDbContacts {
     }
 }
 
-/// By name rather than by variant: the throttling errors are not all modelled for this operation.
-fn code_of<R>(error: &SdkError<GetItemError, R>) -> &'static str {
+/// By name rather than by variant: the throttling errors are not all modelled for this operation, and of what concerns credentials and
+/// permissions none is
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html#Programming.Errors.MessagesAndCodes>).
+fn unread<R>(error: &SdkError<GetItemError, R>) -> ContactsError {
+    let not_ready = |code| ContactsError::NotReady { code };
+    let unavailable = |code| ContactsError::Unavailable { code };
     if matches!(error, SdkError::TimeoutError(_)) {
-        return "contacts_timeout";
+        return unavailable("contacts_timeout");
     }
     match error.code() {
-        Some("ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "ThrottlingException") => "contacts_throttled",
-        Some("ResourceNotFoundException") => "contacts_table_not_found",
-        Some("AccessDeniedException") => "contacts_access_denied",
-        _ => "contacts_unavailable",
+        Some("ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "ThrottlingException") => {
+            unavailable("contacts_throttled")
+        }
+        Some("ResourceNotFoundException") => not_ready("contacts_table_not_found"),
+        Some(
+            "AccessDeniedException"
+            | "UnrecognizedClientException"
+            | "IncompleteSignatureException"
+            | "MissingAuthenticationTokenException",
+        ) => not_ready("contacts_access_denied"),
+        // A user id is always a key; it does not fit only where the table's key is another one.
+        Some("ValidationException") => not_ready("contacts_table_refused"),
+        _ => unavailable("contacts_unavailable"),
     }
 }
 

@@ -53,7 +53,15 @@ impl fmt::Debug for Recipient {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContactsError {
-    /// The table cannot be read at present; another try may succeed.
+    /// The function may not read the table, or the table is not the one that it should be. Only an operator can change that.
+    #[error(
+        "the contacts table cannot be read as it is set up ({code}): mend its name, its key or the function's role, its mails wait"
+    )]
+    NotReady {
+        /// Stable name of the cause.
+        code: &'static str,
+    },
+    /// The table cannot be read at present: it throttles, fails or does not answer. Another try may succeed.
     #[error("the contacts table cannot be read ({code})")]
     Unavailable {
         /// Stable name of the cause.
@@ -74,7 +82,7 @@ impl ContactsError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unavailable { code } => code,
+            Self::NotReady { code } | Self::Unavailable { code } => code,
             Self::Malformed { .. } => "contact_malformed",
         }
     }

@@ -29,6 +29,13 @@ pub enum SendError {
         /// Stable name of the cause.
         code: &'static str,
     },
+    /// There was no connection to the provider. Surely not sent, and no job is tried by asking again: come back later without counting it
+    /// as a try.
+    #[error("no connection to the mail provider ({code})")]
+    Unreachable {
+        /// Stable name of the cause.
+        code: &'static str,
+    },
     /// Something failed that has nothing to do with this mail. Surely not sent; worth another try.
     #[error("the mail was not sent ({code})")]
     NotSent {
@@ -51,6 +58,7 @@ impl SendError {
             Self::Throttled { code, .. }
             | Self::AccountNotReady { code }
             | Self::Rejected { code }
+            | Self::Unreachable { code }
             | Self::NotSent { code }
             | Self::Unknown { code } => code,
         }

@@ -1,7 +1,6 @@
 //! Amazon SES, API version 2.
 
 use std::{
-    error::Error,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,14 +15,14 @@ use aws_sdk_sesv2::{
         Builder, ConfigBag, Intercept, RuntimeComponents, StalledStreamProtectionConfig,
         interceptors::BeforeTransmitInterceptorContextRef, retry::RetryConfig, timeout::TimeoutConfig,
     },
-    error::{BuildError, ConnectorError, ProvideErrorMetadata as _, SdkError},
+    error::{BuildError, ProvideErrorMetadata as _, SdkError},
     operation::send_email::SendEmailError,
     primitives::Blob,
     types::{Destination, EmailContent, MessageTag, RawMessage},
 };
 use aws_smithy_runtime_api::{box_error::BoxError, client::orchestrator::HttpResponse};
 
-use ikkai::aws::connections::{MAX_CONNECT_TIME, Unsigned, http_client};
+use ikkai::aws::connections::{MAX_CONNECT_TIME, Unsigned, http_client, never_connected};
 
 use super::{Mailer, MessageId, SendError, failure::Refusal};
 use crate::message::Mail;
@@ -130,10 +129,9 @@ fn classify(error: &SdkError<SendEmailError, HttpResponse>, transmission: &Trans
         SdkError::ServiceError(answered) => refusal(answered.raw(), error.code(), error.message()).classify(),
         SdkError::ResponseError(unreadable) => refusal(unreadable.raw(), None, None).classify(),
         SdkError::ConstructionFailure(_) => SendError::NotSent { code: "request_not_built" },
-        _ if !transmission.has_begun() => SendError::NotSent { code: "request_not_built" },
-        SdkError::DispatchFailure(failure) if failure.as_connector_error().is_some_and(never_connected) => {
-            SendError::NotSent { code: "provider_unreachable" }
-        }
+        // Nothing was handed to a connection: there were no credentials to sign it with.
+        _ if !transmission.has_begun() => SendError::AccountNotReady { code: "provider_credentials_missing" },
+        SdkError::DispatchFailure(failure) if never_connected(failure) => SendError::Unreachable { code: "provider_unreachable" },
         SdkError::TimeoutError(_) => SendError::Unknown { code: "provider_timeout" },
         SdkError::DispatchFailure(failure) if failure.is_timeout() => SendError::Unknown { code: "provider_timeout" },
         // Reset, closed, or anything the SDK may add: unless it is known that nothing was written, a mail may be out.
@@ -148,18 +146,6 @@ fn refusal<'a>(raw: &'a HttpResponse, error_code: Option<&'a str>, message: Opti
         message: message.unwrap_or_default(),
         retry_after: raw.headers().get("retry-after"),
     }
-}
-
-/// Whether the failure was in making the connection (name lookup, TCP, TLS), before any byte of a request.
-fn never_connected(error: &ConnectorError) -> bool {
-    let mut source: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = source {
-        if error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(hyper_util::client::legacy::Error::is_connect) {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }
 
 /// Notes when a request is handed to the connection. What fails before (no credentials, no region) cannot have sent anything, but

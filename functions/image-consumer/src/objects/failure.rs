@@ -24,7 +24,13 @@ pub enum ObjectError {
         /// Stable name of the cause.
         code: &'static str,
     },
-    /// No answer, a broken connection, an error of the service's own: worth another try.
+    /// S3 cannot be reached, or says that the failure is its own: no fault of this job's, however long it lasts.
+    #[error("the bucket cannot be used now ({code})")]
+    Outage {
+        /// Stable name of the cause.
+        code: &'static str,
+    },
+    /// No answer in time, or none that can be used: worth another try.
     #[error("the bucket did not answer ({code})")]
     Unavailable {
         /// Stable name of the cause.
@@ -46,6 +52,7 @@ impl ObjectError {
             Self::Gone { code }
             | Self::NotReady { code }
             | Self::Throttled { code }
+            | Self::Outage { code }
             | Self::Unavailable { code }
             | Self::Rejected { code } => code,
         }
@@ -91,7 +98,7 @@ impl ObjectError {
             429 | 503 => Self::Throttled { code: "bucket_throttled" },
             408 => Self::Unavailable { code: "bucket_timeout" },
             ..=299 => Self::Unavailable { code: "bucket_answer_unreadable" },
-            500.. => Self::Unavailable { code: "bucket_error" },
+            500.. => Self::Outage { code: "bucket_error" },
             _ => Self::Rejected { code: "bucket_refused" },
         }
     }
@@ -118,7 +125,7 @@ mod tests {
             (400, "ExpiredToken", E::Unavailable { code: "bucket_credentials_stale" }),
             (400, "InvalidArgument", E::Rejected { code: "bucket_refused" }),
             (503, "SlowDown", E::Throttled { code: "bucket_throttled" }),
-            (500, "InternalError", E::Unavailable { code: "bucket_error" }),
+            (500, "InternalError", E::Outage { code: "bucket_error" }),
             (400, "RequestTimeout", E::Unavailable { code: "bucket_timeout" }),
             (200, "", E::Unavailable { code: "bucket_answer_unreadable" }),
         ] {

@@ -11,6 +11,7 @@ use aws_sdk_s3::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::{Bytes, BytesMut};
+use ikkai::aws::connections::never_connected;
 
 use super::{Download, NewObject, ObjectAddress, ObjectError, Objects};
 
@@ -105,6 +106,7 @@ fn classify<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Objec
         SdkError::ResponseError(unreadable) => ObjectError::from_answer(unreadable.raw().status().as_u16(), ""),
         SdkError::TimeoutError(_) => ObjectError::Unavailable { code: "bucket_timeout" },
         SdkError::ConstructionFailure(_) => ObjectError::Unavailable { code: "request_not_built" },
+        SdkError::DispatchFailure(failure) if never_connected(failure) => ObjectError::Outage { code: "bucket_unreachable" },
         _ => ObjectError::Unavailable { code: "bucket_connection_lost" },
     }
 }

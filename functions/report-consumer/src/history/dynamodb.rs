@@ -186,7 +186,7 @@ fn row(item: &Item, scope: &Scope) -> Option<JobRow> {
 fn position(key: &Item) -> Result<Position, HistoryError> {
     match (number_of(key, "created_at"), text_of(key, "job_id")) {
         (Some(created_at), Some(job_id)) => Ok(Position { created_at: EpochMillis::from_i64(created_at), job_id }),
-        _ => Err(unreadable("the index is not keyed by account_id and created_at")),
+        _ => Err(HistoryError::Refused { code: "the index is not keyed by account_id and created_at".to_owned() }),
     }
 }
 
@@ -216,20 +216,28 @@ fn unreadable(code: &str) -> HistoryError {
     HistoryError::Unavailable { code: code.to_owned() }
 }
 
+fn outage(code: &str) -> HistoryError {
+    HistoryError::Outage { code: code.to_owned() }
+}
+
 /// By name rather than by variant: the throttling errors are not all modelled for these operations.
 fn refused<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> HistoryError {
     match error.code() {
         Some("ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "ThrottlingException") => {
             HistoryError::Throttled
         }
-        Some(code @ ("AccessDeniedException" | "ResourceNotFoundException" | "ValidationException")) => {
-            HistoryError::Refused { code: code.to_owned() }
+        Some(
+            code
+            @ ("AccessDeniedException" | "UnrecognizedClientException" | "ResourceNotFoundException" | "ValidationException"),
+        ) => HistoryError::Refused { code: code.to_owned() },
+        Some(code @ ("InternalServerError" | "InternalFailure" | "ServiceUnavailable" | "ServiceUnavailableException")) => {
+            outage(code)
         }
         Some(code) => unreadable(code),
-        None => unreadable(match error {
-            SdkError::TimeoutError(_) => "timed out",
-            SdkError::DispatchFailure(_) => "no connection",
-            _ => "no readable answer",
-        }),
+        None => match error {
+            SdkError::TimeoutError(_) => outage("timed out"),
+            SdkError::DispatchFailure(_) => outage("no connection"),
+            _ => unreadable("no readable answer"),
+        },
     }
 }

@@ -91,16 +91,22 @@ pub enum HistoryError {
     /// The table or the index throttles.
     #[error("the jobs table throttles the report's reads; it recovers by itself, or raise its warm throughput")]
     Throttled,
-    /// Permission is missing, or the index does not exist.
+    /// Permission is missing, or the index does not exist or is another one. Only an operator can change that.
     #[error(
-        "the report may not read the jobs table or its index ({code}); check the function's role, IKKAI_JOBS_TABLE and \
-         IKKAI_ACCOUNT_INDEX"
+        "the report cannot read the jobs table or its index ({code}); check the function's role, IKKAI_JOBS_TABLE and \
+         IKKAI_ACCOUNT_INDEX, its reports wait"
     )]
     Refused {
-        /// The service's error code.
+        /// The service's error code, or what is wrong.
         code: String,
     },
-    /// No answer, or none that can be used.
+    /// DynamoDB cannot be reached, does not answer in time, or says that the failure is its own.
+    #[error("the jobs table does not answer ({code})")]
+    Outage {
+        /// The service's error code, or what happened.
+        code: String,
+    },
+    /// An answer that cannot be used.
     #[error("the jobs table could not be read ({code})")]
     Unavailable {
         /// The service's error code, or what happened.
@@ -115,6 +121,7 @@ impl HistoryError {
         match self {
             Self::Throttled => "history_throttled",
             Self::Refused { .. } => "history_refused",
+            Self::Outage { .. } => "history_outage",
             Self::Unavailable { .. } => "history_unavailable",
         }
     }

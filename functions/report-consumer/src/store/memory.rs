@@ -55,14 +55,14 @@ pub enum StoreCall {
 }
 
 /// How a call ends that does not end well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Fault {
     /// Nothing is done and nobody ever answers.
     HangBefore,
     /// It is done and nobody ever answers.
     HangAfter,
     /// Nothing is done.
-    Fail,
+    Fail(ReportStoreError),
 }
 
 impl MemoryReportStore {
@@ -80,11 +80,16 @@ impl MemoryReportStore {
         state.faults.push_back((number, if is_done { Fault::HangAfter } else { Fault::HangBefore }));
     }
 
-    /// The call with this number, counted from zero from now on, is not done and fails.
+    /// The call with this number, counted from zero from now on, is not done and gets no answer that can be used.
     pub fn fail_at(&self, call: usize) {
+        self.fail_with(call, ReportStoreError::Unavailable { operation: "a test", code: "no answer".to_owned() });
+    }
+
+    /// The call with this number, counted from zero from now on, is not done and fails so.
+    pub fn fail_with(&self, call: usize, error: ReportStoreError) {
         let mut state = self.locked();
         let number = state.calls.len() + call;
-        state.faults.push_back((number, Fault::Fail));
+        state.faults.push_back((number, Fault::Fail(error)));
     }
 
     /// An object's bytes.
@@ -150,12 +155,12 @@ impl MemoryReportStore {
             state.calls.push(call);
             let position = state.faults.iter().position(|(wanted, _)| *wanted == number);
             let fault = position.and_then(|position| state.faults.remove(position)).map(|(_, fault)| fault);
-            let done = (!matches!(fault, Some(Fault::HangBefore | Fault::Fail))).then(|| act(&mut state));
+            let done = (!matches!(fault, Some(Fault::HangBefore | Fault::Fail(_)))).then(|| act(&mut state));
             (fault, done)
         };
         match (fault, done) {
             (None, Some(done)) => done,
-            (Some(Fault::Fail), _) => Err(ReportStoreError::Unavailable { operation: "a test", code: "no answer".to_owned() }),
+            (Some(Fault::Fail(error)), _) => Err(error),
             _ => std::future::pending().await,
         }
     }

@@ -105,15 +105,26 @@ pub enum ReportStoreError {
     /// The upload was completed, given up or removed, or its parts were replaced.
     #[error("the report's upload is gone; the report begins anew")]
     UploadGone,
-    /// Permission is missing, or the bucket does not exist.
-    #[error("the report may not {operation} in the reports bucket ({code}); check the function's role and IKKAI_REPORTS_BUCKET")]
+    /// Permission is missing, or the bucket does not exist. Only an operator can change that.
+    #[error(
+        "the report may not {operation} in the reports bucket ({code}); check the function's role and IKKAI_REPORTS_BUCKET, \
+         its reports wait"
+    )]
     Refused {
         /// The operation.
         operation: &'static str,
         /// The service's error code.
         code: String,
     },
-    /// No answer, or none that can be used.
+    /// S3 cannot be reached, or says that the failure is its own.
+    #[error("the reports bucket cannot be used now for {operation} ({code})")]
+    Outage {
+        /// The operation.
+        operation: &'static str,
+        /// The service's error code, or what happened.
+        code: String,
+    },
+    /// No answer in time, which may be for want of the function's own network, or none that can be used.
     #[error("the reports bucket did not answer {operation} ({code})")]
     Unavailable {
         /// The operation.
@@ -131,6 +142,7 @@ impl ReportStoreError {
             Self::Throttled => "reports_throttled",
             Self::UploadGone => "reports_upload_gone",
             Self::Refused { .. } => "reports_refused",
+            Self::Outage { .. } => "reports_outage",
             Self::Unavailable { .. } => "reports_unavailable",
         }
     }

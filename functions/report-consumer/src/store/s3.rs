@@ -10,6 +10,7 @@ use aws_sdk_s3::{
     primitives::ByteStream,
     types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart},
 };
+use ikkai::aws::connections::never_connected;
 
 use super::{Object, ObjectKind, ReportStore, ReportStoreError, UploadedPart};
 
@@ -161,13 +162,22 @@ fn refused<E: ProvideErrorMetadata, R>(operation: &'static str, error: &SdkError
     match error.code() {
         Some("SlowDown" | "ServiceUnavailable" | "RequestLimitExceeded" | "ThrottlingException") => ReportStoreError::Throttled,
         Some("NoSuchUpload" | "InvalidPart" | "InvalidPartOrder") => ReportStoreError::UploadGone,
-        Some(code @ ("AccessDenied" | "NoSuchBucket" | "InvalidAccessKeyId" | "KMS.DisabledException")) => {
-            ReportStoreError::Refused { operation, code: code.to_owned() }
-        }
+        Some(
+            code @ ("AccessDenied"
+            | "AllAccessDisabled"
+            | "InvalidAccessKeyId"
+            | "NoSuchBucket"
+            | "PermanentRedirect"
+            | "KMS.DisabledException"),
+        ) => ReportStoreError::Refused { operation, code: code.to_owned() },
+        Some("InternalError") => ReportStoreError::Outage { operation, code: "InternalError".to_owned() },
         Some(code) => ReportStoreError::Unavailable { operation, code: code.to_owned() },
         None => match error {
             SdkError::TimeoutError(_) => ReportStoreError::Unavailable { operation, code: "timed out".to_owned() },
-            SdkError::DispatchFailure(_) => ReportStoreError::Unavailable { operation, code: "no connection".to_owned() },
+            SdkError::DispatchFailure(failure) if never_connected(failure) => {
+                ReportStoreError::Outage { operation, code: "no connection".to_owned() }
+            }
+            SdkError::DispatchFailure(_) => ReportStoreError::Unavailable { operation, code: "connection lost".to_owned() },
             _ => unreadable(operation),
         },
     }

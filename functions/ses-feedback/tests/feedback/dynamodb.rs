@@ -3,12 +3,11 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
 use ikkai::clock::EpochMillis;
 use ikkai::job::JobId;
+use ikkai::testing::{HttpReply, HttpStub};
 use serde_json::{Value, json};
 use ses_feedback::{Contact, DynamoDbTables, Reason, Suppression, TableError, Tables as _, Written};
 
-use crate::stub::{Reply, Stub};
-
-fn tables(stub: &Stub) -> DynamoDbTables {
+fn tables(stub: &HttpStub) -> DynamoDbTables {
     let config = Builder::default()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("eu-central-1"))
@@ -18,8 +17,8 @@ fn tables(stub: &Stub) -> DynamoDbTables {
     DynamoDbTables::new(aws_sdk_dynamodb::Client::from_conf(config.build()), "jobs", "contacts")
 }
 
-async fn answering(status: u16, answer: Value) -> Stub {
-    Stub::start(move |_| Reply::Answer(status, "", answer.to_string())).await
+async fn answering(status: u16, answer: Value) -> HttpStub {
+    HttpStub::replying(HttpReply::json(status, answer)).await
 }
 
 fn job_id() -> JobId {
@@ -36,7 +35,7 @@ async fn of_a_job_its_payload_alone_is_read() {
     let stub = answering(200, json!({"Item": {"payload": {"S": payload}}})).await;
     assert_eq!(tables(&stub).mailed_user(&job_id()).await, Ok(Some("user-1".to_owned())));
     assert_eq!(
-        stub.requests()[0].body,
+        stub.requests()[0].json(),
         json!({
             "TableName": "jobs", "ConsistentRead": true, "Key": {"job_id": {"S": "email.send-k5mr2qxw7c3vnhd4tbz6yjfgsa"}},
             "ProjectionExpression": "#payload", "ExpressionAttributeNames": {"#payload": "payload"},
@@ -64,7 +63,7 @@ async fn a_contact_is_read_consistently() {
     let stub = answering(200, json!({"Item": item})).await;
     let contact = Contact { address: Some("jane@example.com".to_owned()), suppressed: true, marked_by: Some("r".to_owned()) };
     assert_eq!(tables(&stub).contact("user-1").await, Ok(Some(contact)));
-    let request = &stub.requests()[0].body;
+    let request = stub.requests()[0].json();
     assert_eq!((&request["TableName"], &request["ConsistentRead"]), (&json!("contacts"), &json!(true)));
 
     let stub = answering(200, json!({"Item": {"user_id": {"S": "user-1"}, "suppressed": {"S": "true"}}})).await;
@@ -78,7 +77,7 @@ async fn a_mark_is_one_write_under_the_address_that_was_read() {
     assert_eq!(tables(&stub).suppress("user-1", "jane@example.com", &mark()).await, Ok(Written::Yes));
     assert_eq!(stub.requests().len(), 1);
     assert_eq!(
-        stub.requests()[0].body,
+        stub.requests()[0].json(),
         json!({
             "TableName": "contacts", "Key": {"user_id": {"S": "user-1"}},
             "UpdateExpression": "SET #suppressed = :true, #reason = :reason, #at = :at, #by = :by",
@@ -104,14 +103,14 @@ async fn a_condition_that_does_not_hold_means_that_the_contact_changed() {
 #[tokio::test]
 async fn every_other_answer_is_a_reason_to_try_again_and_tells_no_address() {
     for reply in [
-        Reply::Answer(400, "", error("ProvisionedThroughputExceededException").to_string()),
-        Reply::Answer(400, "", error("AccessDeniedException").to_string()),
-        Reply::Answer(500, "", error("InternalServerError").to_string()),
-        Reply::Bytes("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{["),
-        Reply::Reset,
-        Reply::Close,
+        HttpReply::json(400, error("ProvisionedThroughputExceededException")),
+        HttpReply::json(400, error("AccessDeniedException")),
+        HttpReply::json(500, error("InternalServerError")),
+        HttpReply::Bytes("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{[".into()),
+        HttpReply::Reset,
+        HttpReply::Close,
     ] {
-        let stub = Stub::start(move |_| reply.clone()).await;
+        let stub = HttpStub::replying(reply).await;
         let tables = tables(&stub);
         for error in [
             tables.mailed_user(&job_id()).await.unwrap_err(),

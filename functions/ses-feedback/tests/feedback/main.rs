@@ -3,6 +3,3 @@
 mod dynamodb;
 mod events;
 mod memory;
-// The stand-in for AWS that the e-mail consumer is tested with, too.
-#[path = "../../../email-consumer/tests/stub/mod.rs"]
-mod stub;

@@ -17,7 +17,7 @@ fn refused(code: &str) -> (Status, Option<String>) {
 #[tokio::test]
 async fn a_url_that_may_not_be_called_is_not_called() {
     let receiver = Receiver::start([]).await;
-    let port = receiver.address.port();
+    let port = receiver.address().port();
     let urls = [
         receiver.url(),
         format!("http://localhost:{port}/"),
@@ -80,7 +80,7 @@ async fn a_name_is_asked_once_a_delivery_and_its_answer_is_what_is_connected_to(
     let receiver = Receiver::start([status(503)]).await;
     let names = Names::answering([&["127.0.0.1"], &["10.0.0.5"]]);
     let scene = Scene::with(names.clone(), Reach::Loopback);
-    let message = event_of(&scene.ended(&format!("http://localhost:{}/hook", receiver.address.port())));
+    let message = event_of(&scene.ended(&format!("http://localhost:{}/hook", receiver.address().port())));
     scene.deliver(&message).await;
     assert_eq!((names.asked().len(), receiver.requests().len()), (1, 1));
     scene.bench.clock.advance(std::time::Duration::from_secs(3_600));

@@ -6,13 +6,13 @@ use std::time::Duration;
 use ikkai::callback::Reach;
 use ikkai::clock::Clock as _;
 use ikkai::idempotency::{ErrorClass, JobRecord, Status};
-use ikkai::testing::{Bench, TokioClock};
+use ikkai::testing::{Bench, HttpReply, TokioClock};
 use webhook_consumer::{DeliveryError, SystemLookup, WebhookHandler};
 
-use crate::receiver::{Receiver, Reply, status};
+use crate::receiver::{Receiver, status};
 use crate::scene::{Scene, Secret, ended, event_of, handler, settings};
 
-async fn ending_after(reply: Reply) -> (Status, Option<String>) {
+async fn ending_after(reply: HttpReply) -> (Status, Option<String>) {
     let (scene, receiver) = (Scene::new(), Receiver::start([reply]).await);
     let message = event_of(&scene.ended(&receiver.url()));
     scene.deliver(&message).await;
@@ -23,7 +23,7 @@ async fn ending_after(reply: Reply) -> (Status, Option<String>) {
 #[tokio::test]
 async fn any_2xx_is_taken() {
     for code in [200, 201, 202, 204, 299] {
-        let reply = if code == 204 { Reply::Bytes(b"HTTP/1.1 204 X\r\n\r\n".to_vec()) } else { status(code) };
+        let reply = if code == 204 { HttpReply::Bytes(b"HTTP/1.1 204 X\r\n\r\n".to_vec()) } else { status(code) };
         assert_eq!(ending_after(reply).await, (Status::Succeeded, None), "{code}");
     }
 }
@@ -56,7 +56,7 @@ async fn who_is_gone_is_not_asked_again() {
 async fn a_redirect_is_not_followed() {
     let elsewhere = Receiver::start([]).await;
     for code in [301, 302, 303, 307, 308] {
-        let reply = Reply::Status(code, format!("location: {}\r\n", elsewhere.url()));
+        let reply = HttpReply::with_fields(code, format!("location: {}\r\n", elsewhere.url()), "ok");
         assert_eq!(ending_after(reply).await, (Status::RetryScheduled, Some("receiver_redirects".to_owned())), "{code}");
     }
     assert!(elsewhere.requests().is_empty());
@@ -67,15 +67,15 @@ async fn a_connection_that_breaks_or_talks_nonsense_is_tried_again() {
     let lost = (Status::RetryScheduled, Some("receiver_connection_lost".to_owned()));
     let endless_head = [b"HTTP/1.1 200 OK\r\nx: ".to_vec(), vec![b'x'; 100_000]].concat();
     let nonsense = b"220 mail.example ESMTP\r\n".to_vec();
-    for reply in [Reply::Reset, Reply::Close, Reply::Bytes(nonsense), Reply::Bytes(endless_head)] {
+    for reply in [HttpReply::Reset, HttpReply::Close, HttpReply::Bytes(nonsense), HttpReply::Bytes(endless_head)] {
         assert_eq!(ending_after(reply).await, lost);
     }
 }
 
 #[tokio::test]
 async fn the_body_of_an_answer_changes_nothing_however_long_or_broken() {
-    assert_eq!(ending_after(Reply::EndlessBody).await, (Status::Succeeded, None));
-    let cut_off = Reply::Bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec());
+    assert_eq!(ending_after(HttpReply::EndlessBody).await, (Status::Succeeded, None));
+    let cut_off = HttpReply::Bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec());
     assert_eq!(ending_after(cut_off).await, (Status::Succeeded, None));
 }
 
@@ -94,7 +94,7 @@ async fn a_receiver_that_is_not_there_is_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_says_nothing_costs_its_timeout_and_is_tried_again() {
-    let receiver = Receiver::start([Reply::Silence]).await;
+    let receiver = Receiver::start([HttpReply::Silence]).await;
     let scene = Scene::new();
     scene.ended(&receiver.url());
     let clock = TokioClock::new(Bench::<WebhookHandler>::START);
@@ -125,7 +125,7 @@ async fn a_delivery_is_begun_only_where_the_answer_can_be_taken_off_the_wire_too
 #[tokio::test]
 async fn retry_after_lengthens_the_backoff_never_shortens_it_and_is_capped() {
     let wait_after = async |value: &str, attempts: u32| {
-        let reply = || Reply::Status(503, format!("retry-after: {value}\r\n"));
+        let reply = || HttpReply::with_fields(503, format!("retry-after: {value}\r\n"), "ok");
         let (scene, receiver) = (Scene::new(), Receiver::start((0..attempts).map(|_| reply())).await);
         let message = event_of(&scene.ended(&receiver.url()));
         for _ in 0..attempts {
@@ -138,7 +138,12 @@ async fn retry_after_lengthens_the_backoff_never_shortens_it_and_is_capped() {
     assert_eq!(wait_after("1", 1).await, Duration::from_secs(10), "the first backoff at its longest");
     assert_eq!(wait_after("1", 3).await, Duration::from_secs(40), "the third one");
     assert_eq!(wait_after("99999999", 1).await, Duration::from_secs(3_600));
-    for odd in ["soon", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"] {
+    // The scene's clock shows Fri, 15 Jan 2027 08:00:01 GMT.
+    assert_eq!(wait_after("Fri, 15 Jan 2027 08:02:01 GMT", 1).await, Duration::from_secs(120), "a date");
+    assert_eq!(wait_after("Fri, 15 Jan 2027 08:00:03 GMT", 1).await, Duration::from_secs(10));
+    assert_eq!(wait_after("Wed, 21 Oct 2026 07:28:00 GMT", 1).await, Duration::from_secs(10), "a date that has passed");
+    assert_eq!(wait_after("Sun, 17 Jan 2027 08:00:00 GMT", 1).await, Duration::from_secs(3_600));
+    for odd in ["soon", "-1", "1.5", "2027-01-15T08:02:01Z"] {
         assert!(wait_after(odd, 1).await <= Duration::from_secs(10), "{odd}");
     }
 }

@@ -42,9 +42,9 @@ async fn the_example_is_what_the_consumer_sends() {
     assert_eq!(String::from_utf8_lossy(&request.body), block("json"));
     let header = signature(&secret(json!({"current": SECRET})), CALLER, EpochSeconds::from_i64(SIGNED_AT), &request.body);
     for line in [
-        format!("ikkai-event-id: {}", request.header("ikkai-event-id")),
+        format!("ikkai-event-id: {}", request.header("ikkai-event-id").unwrap()),
         format!("ikkai-signature: {header}"),
-        format!("user-agent: {}", request.header("user-agent")),
+        format!("user-agent: {}", request.header("user-agent").unwrap()),
     ] {
         assert!(block("http").contains(&line), "{line}");
     }

@@ -5,5 +5,6 @@ mod answers;
 mod delivering;
 mod documentation;
 mod receiver;
+mod records;
 mod scene;
 mod signing;

@@ -10,6 +10,7 @@ use crate::consumer::handler::Handler;
 use crate::consumer::outcome::Disposition;
 use crate::consumer::report;
 use crate::idempotency::{PUT_BACK_MARGIN, Status, was_put_back};
+use crate::job::JobId;
 use crate::queue::{OutgoingMessage, copy_of, send_all};
 
 /// What one job says about a copy of its message.
@@ -32,10 +33,18 @@ enum Standing {
 enum Fate {
     /// A fresh copy takes its place.
     Copy,
+    /// Some of its records wait, the others are done: a message of those that wait takes its place. A copy of the whole would carry what is done
+    /// along for as long as the others wait, past the end of its records, and it would run again.
+    CopyOf {
+        /// Places of the records that wait.
+        waiting: Vec<usize>,
+        /// Done jobs whose callers are not told any more.
+        untold: Vec<JobId>,
+    },
     /// These of its records wait, others have ended: those that wait get a message of their own, the original goes to the DLQ.
     Split(Vec<usize>),
-    /// All of its jobs are done or were taken back.
-    LetGo,
+    /// All of its jobs are done or were taken back; the callers of these are not told any more.
+    LetGo(Vec<JobId>),
     /// It is reported as failed.
     Report,
 }
@@ -51,15 +60,18 @@ impl<H: Handler> Closing<'_, H> {
         let patience = self.core.patience(self.answer_by) * 2 / 3;
         let wanted = messages.iter_mut().filter_map(|message| self.wanted_copy(message).map(|after| (message, after)));
         let asked = wanted.map(|(message, after)| async move {
-            let fate = self.fate(message, patience / 2, invocation).await;
+            let fate = self.fate(message, patience / 2).await;
             (message, after, fate)
         });
         let mut renewals = Vec::new();
         for (message, after, fate) in futures::future::join_all(asked).await {
-            match self.copy(message, after, &fate) {
-                Some(copy) => renewals.push((message, fate, copy)),
-                None if fate == Fate::LetGo => message.disposition = Disposition::Acknowledge,
-                None => {}
+            match (self.copy(message, after, &fate), fate) {
+                (Some(copy), fate) => renewals.push((message, fate, copy)),
+                (None, Fate::LetGo(untold)) => {
+                    self.give_up(message, &untold, invocation);
+                    message.disposition = Disposition::Acknowledge;
+                }
+                (None, _) => {}
             }
         }
         if renewals.is_empty() {
@@ -73,11 +85,21 @@ impl<H: Handler> Closing<'_, H> {
         for ((message, fate, _), verdict) in renewals.into_iter().zip(verdicts) {
             report::renewed(self.core, &self.received[message.message], &verdict, invocation);
             if verdict.is_ok() {
+                if let Fate::CopyOf { untold, .. } = &fate {
+                    self.give_up(message, untold, invocation);
+                }
                 message.disposition = match fate {
                     Fate::Split(_) => Disposition::ToDeadLetterQueue(Duration::ZERO),
                     _ => Disposition::Acknowledge,
                 };
             }
+        }
+    }
+
+    /// The last thing that is said of done jobs whose callers were not told.
+    fn give_up(&self, message: &Folded<'_>, untold: &[JobId], invocation: &Invocation) {
+        for job_id in untold {
+            report::untold(self.core, &self.received[message.message], Some(job_id), invocation);
         }
     }
 
@@ -95,39 +117,34 @@ impl<H: Handler> Closing<'_, H> {
         let received = &self.received[message.message];
         match fate {
             Fate::Copy => Some(copy_of(&received.message, after)),
-            Fate::Split(places) => {
-                let body = body::with_records(received.body(), places)?;
+            Fate::CopyOf { waiting, .. } | Fate::Split(waiting) => {
+                let body = body::with_records(received.body(), waiting)?;
                 Some(OutgoingMessage { body, ..copy_of(&received.message, after) })
             }
-            Fate::LetGo | Fate::Report => None,
+            Fate::LetGo(_) | Fate::Report => None,
         }
     }
 
-    async fn fate(&self, message: &Folded<'_>, patience: Duration, invocation: &Invocation) -> Fate {
+    async fn fate(&self, message: &Folded<'_>, patience: Duration) -> Fate {
         let standings = futures::future::join_all(message.jobs.iter().map(|job| async move {
             let asked = tokio::time::timeout(patience, self.standing(job)).await;
             asked.unwrap_or_else(|_| self.standing_without_record(job))
         }))
         .await;
         let is = |wanted| standings.contains(&wanted);
+        let that = |wanted| message.jobs.iter().zip(&standings).filter(move |(_, one)| **one == wanted).map(|(job, _)| job);
+        let waiting = || that(Standing::Waits).filter_map(|job| self.entries[job.entry].place).collect();
+        let untold = || that(Standing::Untold).filter_map(|job| job.job_id.clone()).collect();
         if is(Standing::Unknown) {
             return Fate::Report;
         }
         match (is(Standing::Waits), is(Standing::Ended)) {
-            (true, false) => Fate::Copy,
+            (true, false) if standings.iter().all(|standing| *standing == Standing::Waits) => Fate::Copy,
+            (true, false) => Fate::CopyOf { waiting: waiting(), untold: untold() },
             // Once, and as late as possible: each copy of a part would add a message to the queue.
-            (true, true) if self.core.is_last_receive(&self.received[message.message]) => {
-                let waiting = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Waits);
-                Fate::Split(waiting.filter_map(|(job, _)| self.entries[job.entry].place).collect())
-            }
+            (true, true) if self.core.is_last_receive(&self.received[message.message]) => Fate::Split(waiting()),
             (_, true) => Fate::Report,
-            (false, false) => {
-                let untold = message.jobs.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untold);
-                for (job, _) in untold {
-                    report::untold(self.core, &self.received[message.message], job.job_id.as_ref(), invocation);
-                }
-                Fate::LetGo
-            }
+            (false, false) => Fate::LetGo(untold()),
         }
     }
 

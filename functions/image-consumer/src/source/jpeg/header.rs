@@ -9,6 +9,7 @@ use super::{Scale, malformed, truncated};
 const MAX_PROFILE_BYTES: usize = 4 * 1024 * 1024;
 /// Most scans of one file. Encoders write about ten; each scan costs a pass over the whole frame, whatever it holds.
 const MAX_SCANS: usize = 100;
+const END_OF_IMAGE_BYTES: usize = 2;
 const ENDS_WITH_HEIGHT: PictureError = PictureError::Unsupported { what: "a JPEG that tells its height at its end" };
 
 /// The frame, and the segments that say what it means.
@@ -24,6 +25,8 @@ pub(crate) struct Header {
     pub(super) exif: Option<Vec<u8>>,
     /// The ICC colour profile.
     pub(super) profile: Option<Vec<u8>>,
+    /// Where the coded data end, and the marker that ends the image stands, with the bytes that may fill up the space before it.
+    pub(super) end: usize,
 }
 
 /// One component: luma, a chroma, an ink.
@@ -84,7 +87,8 @@ impl Header {
             }
         }
         let frame = frame.ok_or(truncated())?;
-        Ok(Self { is_jfif, adobe_transform, exif, profile: profile.joined(), ..frame })
+        let end = end_of_data(&data[..segments.position - END_OF_IMAGE_BYTES]);
+        Ok(Self { is_jfif, adobe_transform, exif, profile: profile.joined(), end, ..frame })
     }
 
     /// As libjpeg decides it: by the JFIF segment, then by Adobe's, then by the components' names.
@@ -128,6 +132,11 @@ impl Header {
     }
 }
 
+/// Bytes before the filling of a marker (T.81, B.1.1.2). Coded data never end with it.
+fn end_of_data(before_marker: &[u8]) -> usize {
+    before_marker.iter().rposition(|&byte| byte != 0xff).map_or(0, |last| last + 1)
+}
+
 /// The frame header (T.81, B.2.2).
 fn read_frame(body: &[u8], is_progressive: bool) -> Result<Header, PictureError> {
     const DAMAGED: &str = "the frame header is damaged";
@@ -154,7 +163,7 @@ fn read_frame(body: &[u8], is_progressive: bool) -> Result<Header, PictureError>
         read.push(Component { id: part[0], factors });
     }
     let (is_jfif, adobe_transform, exif, profile) = (false, None, None, None);
-    Ok(Header { width, height, is_progressive, components: read, is_jfif, adobe_transform, exif, profile })
+    Ok(Header { width, height, is_progressive, components: read, is_jfif, adobe_transform, exif, profile, end: 0 })
 }
 
 /// Goes from marker to marker.

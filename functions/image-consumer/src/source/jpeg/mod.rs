@@ -69,8 +69,10 @@ pub(super) fn decode(bytes: &[u8], header: &Header, reduction: Reduction, cancel
 
 fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -> Result<Vec<u8>, PictureError> {
     let failure = |error: Error| cancel.check().err().unwrap_or_else(|| failure(&error));
+    let (image, end) = bytes.split_at(header.end);
     // It reads byte by byte: the flag is looked at once a block.
-    let mut decoder = Decoder::new(BufReader::new(Cancellable { rest: bytes, cancel }));
+    let mut reader = BufReader::new(Cancellable { rest: image.chain(MISSING.as_slice()).chain(end), read: 0, cancel });
+    let mut decoder = Decoder::new(&mut reader);
     decoder.set_color_transform(match header.color_model() {
         ColorModel::Gray => ColorTransform::Grayscale,
         ColorModel::Rgb => ColorTransform::RGB,
@@ -81,7 +83,12 @@ fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -
     // It takes the smallest scale at which one of the sides is large enough: the longest is to decide.
     let side = |side: u32, other: u32| if side < other { u16::MAX } else { scale.of(side) as u16 };
     decoder.scale(side(header.width, header.height), side(header.height, header.width)).map_err(failure)?;
-    decoder.decode().map_err(failure)
+    let decoded = decoder.decode();
+    drop(decoder);
+    decoded.map_err(|error| match error {
+        Error::Format(_) if reader.get_ref().read - reader.buffer().len() > header.end => truncated(),
+        error => failure(error),
+    })
 }
 
 /// Colours of a row as the decoder hands them out.
@@ -105,16 +112,33 @@ fn left_over(color: u8, black: u8) -> u8 {
     ((u32::from(color) * u32::from(black) + 127) / 255) as u8
 }
 
+/// Stands before the end marker, where the decoder would fill up what is missing: coded data of ones alone, which are no code (T.81, annex C).
+/// Whole scans end before them and the decoder passes them over; one that was cut off before somebody put an end marker behind it runs into
+/// them and fails. Longer than what may follow a code.
+const MISSING: [u8; 256] = {
+    let mut stuffed = [0; 256];
+    let mut at = 0;
+    while at < stuffed.len() {
+        stuffed[at] = 0xff;
+        at += 2;
+    }
+    stuffed
+};
+
 /// The file, until the work is called off.
-struct Cancellable<'a> {
-    rest: &'a [u8],
+struct Cancellable<'a, R> {
+    rest: R,
+    /// Bytes that were read so far.
+    read: usize,
     cancel: &'a Cancel,
 }
 
-impl Read for Cancellable<'_> {
+impl<R: Read> Read for Cancellable<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.cancel.check().map_err(io::Error::other)?;
-        self.rest.read(buffer)
+        let read = self.rest.read(buffer)?;
+        self.read += read;
+        Ok(read)
     }
 }
 

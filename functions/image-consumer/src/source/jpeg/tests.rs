@@ -118,6 +118,39 @@ fn data_that_end_anywhere_are_an_error_and_never_a_picture() {
 }
 
 #[test]
+fn a_cut_file_with_an_end_marker_put_behind_it_is_truncated() {
+    let plain = encoded(&picture(64, 48));
+    let files = [
+        ("plain", plain),
+        ("gray.jpg", fixture("gray.jpg")),
+        ("chroma_422.jpg", fixture("chroma_422.jpg")),
+        ("restart_420.jpg", fixture("restart_420.jpg")),
+    ];
+    for (name, file) in files {
+        decoded(&file, Scale::Full).unwrap();
+        let scan = file.windows(2).rposition(|bytes| bytes == [0xff, 0xda]).unwrap();
+        let data = scan + 2 + usize::from(file[scan + 3]);
+        // The last codes of a scan may be shorter than what the cut leaves of them.
+        for end in data..file.len() - 6 {
+            let cut = [&file[..end], &[0xff, 0xd9]].concat();
+            assert_eq!(decoded(&cut, Scale::Eighth).err(), Some(truncated()), "{name}: cut at {end} of {}", file.len());
+        }
+    }
+}
+
+#[test]
+fn what_may_stand_before_an_end_marker_is_no_sign_of_a_cut() {
+    for name in ["gray.jpg", "progressive.jpg", "restart_420.jpg"] {
+        let file = fixture(name);
+        let end = file.windows(2).rposition(|bytes| bytes == [0xff, 0xd9]).unwrap();
+        for filling in [&[0xff][..], &[0xff; 9], &[0; 9], &[0xff, 0xd0]] {
+            let filled = [&file[..end], filling, &file[end..]].concat();
+            assert_eq!(decoded(&filled, Scale::Half), decoded(&file, Scale::Half), "{name} with {filling:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_read_is_refused_by_its_header() {
     let file = encoded(&picture(16, 16));
     for marker in [0xc3, 0xc5, 0xc7, 0xc9, 0xca, 0xcb, 0xcf] {
