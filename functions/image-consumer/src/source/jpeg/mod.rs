@@ -5,18 +5,19 @@
 //! threads of its own, one for each component; when it fails, they end by themselves once they have worked off what they were given.
 
 mod header;
+mod reader;
 mod scale;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    io::{self, BufReader, Read},
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use jpeg_decoder::{ColorTransform, Decoder, Error};
 
-use self::header::ColorModel;
+use self::{header::ColorModel, reader::CancellableReader};
 pub(crate) use self::{header::Header, scale::Scale};
 use super::{Kind, Reduction, Source};
 use crate::{
@@ -69,8 +70,7 @@ pub(super) fn decode(bytes: &[u8], header: &Header, reduction: Reduction, cancel
 
 fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -> Result<Vec<u8>, PictureError> {
     let failure = |error: Error| cancel.check().err().unwrap_or_else(|| failure(&error));
-    // It reads byte by byte: the flag is looked at once a block.
-    let mut decoder = Decoder::new(BufReader::new(Cancellable { rest: bytes, cancel }));
+    let mut decoder = Decoder::new(CancellableReader::new(bytes, cancel));
     decoder.set_color_transform(match header.color_model() {
         ColorModel::Gray => ColorTransform::Grayscale,
         ColorModel::Rgb => ColorTransform::RGB,
@@ -103,19 +103,6 @@ fn to_rgb(model: ColorModel, row: &[u8], rgb: &mut Vec<u8>) {
 /// What a colour and black leave of white.
 fn left_over(color: u8, black: u8) -> u8 {
     ((u32::from(color) * u32::from(black) + 127) / 255) as u8
-}
-
-/// The file, until the work is called off.
-struct Cancellable<'a> {
-    rest: &'a [u8],
-    cancel: &'a Cancel,
-}
-
-impl Read for Cancellable<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.cancel.check().map_err(io::Error::other)?;
-        self.rest.read(buffer)
-    }
 }
 
 fn failure(error: &Error) -> PictureError {
