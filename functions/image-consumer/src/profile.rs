@@ -7,7 +7,13 @@ use moxcms::{ColorProfile, DataColorSpace, Layout as CmsLayout, Transform8BitExe
 use crate::picture::{Layout, Picture};
 
 /// A conversion to sRGB, or nothing where there is nothing to convert.
-pub(crate) struct ToSrgb(Option<ColorProfile>);
+pub(crate) struct ToSrgb(Option<Conversion>);
+
+struct Conversion {
+    profile: ColorProfile,
+    /// For pixels without alpha, which most are. It takes as long to make as to convert a thumbnail.
+    opaque: Arc<Transform8BitExecutor>,
+}
 
 /// Differences up to this much are those of rounding.
 const ROUNDING: u8 = 2;
@@ -18,16 +24,17 @@ impl ToSrgb {
     pub(crate) fn new(profile: Option<&[u8]>) -> Self {
         let profile = profile.and_then(|profile| ColorProfile::new_from_slice(profile).ok());
         let profile = profile.filter(|profile| profile.color_space == DataColorSpace::Rgb);
-        Self(profile.filter(|profile| to_srgb(profile, CmsLayout::Rgb).is_some_and(|transform| !changes_nothing(&*transform))))
+        let conversion = profile.and_then(|profile| Some(Conversion { opaque: to_srgb(&profile, CmsLayout::Rgb)?, profile }));
+        Self(conversion.filter(|conversion| !changes_nothing(&*conversion.opaque)))
     }
 
     /// Converts the pixels.
     pub(crate) fn apply(&self, picture: Picture) -> Picture {
-        let layout = match picture.layout {
-            Layout::Rgb => CmsLayout::Rgb,
-            Layout::Rgba => CmsLayout::Rgba,
-        };
-        let Some(transform) = self.0.as_ref().and_then(|profile| to_srgb(profile, layout)) else { return picture };
+        let transform = self.0.as_ref().and_then(|conversion| match picture.layout {
+            Layout::Rgb => Some(Arc::clone(&conversion.opaque)),
+            Layout::Rgba => to_srgb(&conversion.profile, CmsLayout::Rgba),
+        });
+        let Some(transform) = transform else { return picture };
         let mut pixels = vec![0; picture.pixels.len()];
         match transform.transform(&picture.pixels, &mut pixels) {
             Ok(()) => Picture { pixels, ..picture },

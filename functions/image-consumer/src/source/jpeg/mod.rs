@@ -5,18 +5,19 @@
 //! threads of its own, one for each component; when it fails, they end by themselves once they have worked off what they were given.
 
 mod header;
+mod reader;
 mod scale;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    io::{self, BufReader, Read},
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use jpeg_decoder::{ColorTransform, Decoder, Error};
 
-use self::header::ColorModel;
+use self::{header::ColorModel, reader::CancellableReader};
 pub(crate) use self::{header::Header, scale::Scale};
 use super::{Kind, Reduction, Source};
 use crate::{
@@ -70,8 +71,7 @@ pub(super) fn decode(bytes: &[u8], header: &Header, reduction: Reduction, cancel
 fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -> Result<Vec<u8>, PictureError> {
     let failure = |error: Error| cancel.check().err().unwrap_or_else(|| failure(&error));
     let (image, end) = bytes.split_at(header.end);
-    // It reads byte by byte: the flag is looked at once a block.
-    let mut reader = BufReader::new(Cancellable { rest: image.chain(MISSING.as_slice()).chain(end), read: 0, cancel });
+    let mut reader = CancellableReader::new([image, MISSING.as_slice(), end], cancel);
     let mut decoder = Decoder::new(&mut reader);
     decoder.set_color_transform(match header.color_model() {
         ColorModel::Gray => ColorTransform::Grayscale,
@@ -86,7 +86,7 @@ fn decode_pixels(bytes: &[u8], header: &Header, scale: Scale, cancel: &Cancel) -
     let decoded = decoder.decode();
     drop(decoder);
     decoded.map_err(|error| match error {
-        Error::Format(_) if reader.get_ref().read - reader.buffer().len() > header.end => truncated(),
+        Error::Format(_) if reader.position() > header.end => truncated(),
         error => failure(error),
     })
 }
@@ -124,23 +124,6 @@ const MISSING: [u8; 256] = {
     }
     stuffed
 };
-
-/// The file, until the work is called off.
-struct Cancellable<'a, R> {
-    rest: R,
-    /// Bytes that were read so far.
-    read: usize,
-    cancel: &'a Cancel,
-}
-
-impl<R: Read> Read for Cancellable<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.cancel.check().map_err(io::Error::other)?;
-        let read = self.rest.read(buffer)?;
-        self.read += read;
-        Ok(read)
-    }
-}
 
 fn failure(error: &Error) -> PictureError {
     match error {
