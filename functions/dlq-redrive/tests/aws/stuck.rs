@@ -7,7 +7,7 @@ use ikkai::clock::EpochMillis;
 use ikkai::idempotency::StoreError;
 use serde_json::{Value, json};
 
-use crate::stub::{Answer, Stub};
+use crate::stub::{Answer, Request, Stub};
 
 const BEFORE: EpochMillis = EpochMillis::from_i64(1_800_000_000_000);
 
@@ -43,7 +43,7 @@ async fn the_table_is_read_to_its_end_without_anything_private() {
     let found = stuck(&stub).stuck(&["email.send"], BEFORE, 100).await.unwrap();
     assert_eq!(found.iter().map(|job| job.job_id.as_str()).collect::<Vec<_>>(), ["a", "d"]);
     assert_eq!(found[0].updated_at, "2027-01-15T07:59:59.000Z");
-    let requests: Vec<Value> = stub.requests().iter().map(|request| request.json()).collect();
+    let requests: Vec<Value> = stub.requests().iter().map(Request::json).collect();
     assert_eq!(requests[1]["ExclusiveStartKey"], json!({"job_id": {"S": "b"}}));
     let mut names: Vec<_> =
         requests[0]["ExpressionAttributeNames"].as_object().unwrap().values().filter_map(Value::as_str).collect();
