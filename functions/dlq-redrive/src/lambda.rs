@@ -102,6 +102,37 @@ mod tests {
         }
     }
 
+    fn settings() -> Settings {
+        let queues = r#"[{"name":"email","type":"email.send","queue":"shop-email","deadLetterQueue":"shop-email-dlq"}]"#;
+        let mut reader = Reader::from_pairs([
+            ("IKKAI_JOBS_TABLE", "jobs"),
+            ("IKKAI_REDRIVE_TABLE", "redrive"),
+            ("IKKAI_ARCHIVE_BUCKET", "archive"),
+            ("IKKAI_REDRIVE_QUEUES", queues),
+        ]);
+        let settings = Settings::read(&mut reader);
+        reader.finish(settings).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_no_request_is_answered_and_nothing_is_asked_of_aws() {
+        let aws = aws_config::SdkConfig::builder().behavior_version(aws_config::BehaviorVersion::latest()).build();
+        let bench = Workbench::connect(&settings(), &aws);
+        let invocation = invocation(&Context::default(), TIMEOUT, NOW);
+        for (event, code) in [
+            ("", "json_empty"),
+            ("{", "json_incomplete"),
+            (r#"{"action":"list","action":"status"}"#, "duplicate_member"),
+            (r#"{"action":"list","max":1.5}"#, "number_not_integer"),
+            ("[]", "wrong_type"),
+            (r#"{"Records":[]}"#, "missing_member"),
+        ] {
+            let answer = respond(&bench, event, &invocation).await;
+            assert_eq!((&answer["ok"], &answer["error"]["code"]), (&false.into(), &"invalid_request".into()), "{event}");
+            assert_eq!(answer["error"]["errors"][0]["code"], code, "{event}");
+        }
+    }
+
     #[test]
     fn only_a_cognito_identity_tells_who_invokes() {
         let mut context = Context::default();

@@ -19,6 +19,7 @@ mod redrive;
 mod redrive_contents;
 mod redrive_doors;
 mod redrive_faults;
+mod redrive_journal;
 mod reports;
 mod store;
 mod webhooks;

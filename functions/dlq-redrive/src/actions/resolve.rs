@@ -1,13 +1,16 @@
 //! `resolve`: somebody looked at the provider and says what became of a job in doubt.
 
-use ikkai::idempotency::{ErrorClass, Event, JobRecord, LastError, Resolution, Status, Verdict};
+use ikkai::idempotency::{Event, JobRecord, LastError, Resolution, Status, Verdict};
 use ikkai::queue::{OutgoingMessage, send_all};
 
 use super::members::{self, Members};
 use crate::entry::Entry;
-use crate::protocol::{Action, Filter, RecordSummary, Refusal, RefusalCode, Resolve, ResolveAs, Resolved, RunState};
+use crate::protocol::{Action, Filter, RecordSummary, Refusal, RefusalCode, Resolve, ResolveAs, Resolved, RunState, RunSummary};
 use crate::queues::StackQueue;
 use crate::workbench::{Invocation, Workbench};
+
+/// Runs on the queue that are searched for an earlier resolution of the job.
+const RUNS_SEARCHED: usize = 100;
 
 /// Ends the doubt about a job. The same resolution again changes nothing, and tells the caller of the job again.
 pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &Invocation) -> Result<Resolved, Refusal> {
@@ -15,10 +18,10 @@ pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &I
     let job_id = members::job_id(&request.job_id)?;
     let unknown = || Refusal::new(RefusalCode::UnknownJob, "there is no record of this job");
     let record = bench.ledger.get(&job_id).await?.ok_or_else(unknown)?;
-    if !can_be_resolved(&record, request.r#as) {
+    let queue = bench.queues.of_type(record.job_type.as_str());
+    if !can_be_resolved(bench, &record, queue, request.r#as).await? {
         return Err(wrong_state(record.status));
     }
-    let queue = bench.queues.of_type(record.job_type.as_str());
     let entry = Entry {
         deed: deed(request.r#as),
         action: Action::Resolve,
@@ -61,14 +64,25 @@ fn check(request: &Resolve) -> Result<(), Refusal> {
 }
 
 /// Jobs in doubt, and those that this very resolution has settled before: its answer may have been lost.
-fn can_be_resolved(record: &JobRecord, r#as: ResolveAs) -> bool {
-    let class = record.last_error.as_ref().map(|error| error.class);
-    match (record.status, r#as) {
-        (Status::InDoubt, _) => true,
-        // A job that succeeded by itself has no error.
-        (Status::Succeeded, ResolveAs::Done) => class == Some(ErrorClass::Ambiguous),
-        (Status::Dead, ResolveAs::RunAgain) => record.last_error == Some(LastError::resolved_to_run_again()),
-        _ => false,
+async fn can_be_resolved(
+    bench: &Workbench,
+    record: &JobRecord,
+    queue: Option<&StackQueue>,
+    r#as: ResolveAs,
+) -> Result<bool, Refusal> {
+    match (record.status, r#as, queue) {
+        (Status::InDoubt, ..) => Ok(true),
+        (Status::Dead, ResolveAs::RunAgain, _) => Ok(record.last_error == Some(LastError::resolved_to_run_again())),
+        // A record does not tell whether its job succeeded by itself; the history does, since a resolution is announced there first.
+        (Status::Succeeded, ResolveAs::Done, Some(queue)) => {
+            let runs = bench.journal.history(&queue.name, RUNS_SEARCHED).await?;
+            let resolved = |run: &RunSummary| {
+                let jobs = run.filter.iter().flat_map(|filter| &filter.job_ids);
+                run.run_id.starts_with(deed(r#as)) && jobs.into_iter().any(|job_id| job_id == record.job_id.as_str())
+            };
+            Ok(runs.iter().any(|run| run.action == Action::Resolve && resolved(run)))
+        }
+        _ => Ok(false),
     }
 }
 
