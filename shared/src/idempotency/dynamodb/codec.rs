@@ -261,4 +261,28 @@ mod tests {
         assert_eq!(view(&item).unwrap(), JobView::from(stored.clone()));
         assert!(JobView::from(stored.clone()).is_expired(now) && stored.is_expired(now));
     }
+
+    #[test]
+    fn what_an_operator_left_is_read_back_and_what_is_no_list_is_corrupt() {
+        let now = EpochMillis::from_i64(1_800_000_000_000);
+        let job_type = JobType::parse("email.send").unwrap();
+        let job_id = JobId::parse_stored("email.send-aaaqeayeaudaocajbifqydiob4").unwrap();
+        let plain = JobRecord::new(job_id, job_type, 1, "caller", Status::Accepted, now);
+        let mended = JobRecord {
+            payload: Some(json!({"a": 3})),
+            original_payload: Some(json!({"a": 1})),
+            original_payload_digest: Some("sha256:1".into()),
+            patched_payload_digests: vec!["sha256:2".into(), "sha256:3".into()],
+            ..plain.clone()
+        };
+        for stored in [plain, mended] {
+            let item: Item = attributes(&stored).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            assert_eq!(record(&item).unwrap(), stored);
+            for wrong in [text("sha256:2"), AttributeValue::L(vec![number(1)])] {
+                let mut item = item.clone();
+                item.insert("patched_payload_digests".to_owned(), wrong);
+                assert!(matches!(record(&item), Err(StoreError::Corrupt { attribute: "patched_payload_digests", .. })));
+            }
+        }
+    }
 }
