@@ -104,12 +104,15 @@ fn what_was_put_back_too_often_is_kept_in_quarantine_and_counted() {
         let run = operator.run(&request).await;
         assert_eq!(verdicts(&run, &job_id), ["quarantined"], "{run}");
         assert_eq!(operator.dead_letters_with(job_id.as_str()).await, 1, "it is kept");
-        lab.eventually("the metric that the alarm watches", async || {
+        let watched = [
+            r#""RedriveQuarantined":1"#.to_owned(),
+            r#""JobType":"email.send""#.to_owned(),
+            format!(r#""Service":"{}""#, lab.stack.redrive()),
+        ];
+        lab.eventually("the metric that the alarm watches, with its dimensions", async || {
             let log = std::fs::read_to_string(lab.aws.log()).expect("a log");
             let mut lines = log.lines().filter(|line| line.contains("CloudWatchMetrics"));
-            lines
-                .any(|line| line.contains(r#""RedriveQuarantined":1"#) && line.contains(r#""JobType":"email.send""#))
-                .then_some(())
+            lines.any(|line| watched.iter().all(|part| line.contains(part.as_str()))).then_some(())
         })
         .await;
 
