@@ -42,6 +42,7 @@ async fn one_task_a_queue() {
         let scene = Scene::new();
         scene.move_tasks.add(&dead_letters(), "task-0", status);
         assert_eq!(scene.refused(start()).await.0, "move_task_in_progress", "{status}");
+        assert!(scene.journal.runs().is_empty(), "what was not tried leaves no entry");
         assert_eq!(scene.move_tasks.list(&dead_letters()).await.unwrap().len(), 1);
     }
     scene.move_tasks.add(&dead_letters(), "task-0", "COMPLETED");

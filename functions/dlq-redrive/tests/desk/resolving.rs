@@ -48,6 +48,9 @@ async fn nobody_is_told_who_does_not_want_to_be() {
     });
     scene.done(resolve(job_id.as_str(), "done")).await;
     assert!(scene.sqs.messages("shop-email").is_empty());
+    // The resolution of one job says nothing about another that succeeded by itself.
+    let other = scene.record("other", |record| (record.status, record.last_error) = (Status::Succeeded, None));
+    assert_eq!(scene.refused(resolve(other.as_str(), "done")).await.0, "wrong_state");
 }
 
 #[tokio::test(start_paused = true)]
