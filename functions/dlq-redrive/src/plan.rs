@@ -85,14 +85,14 @@ fn part(place: &Place, rules: Rules, now: EpochMillis) -> Part {
             None => plain,
             Some(record) => job(record, payload_digest.as_deref(), rules, now),
         },
-        _ => Part::Stay(VerdictCode::NoSource),
+        _ => Part::Stay(VerdictCode::RecordFailed),
     }
 }
 
 fn job(record: &JobRecord, digest: Option<&str>, rules: Rules, now: EpochMillis) -> Part {
-    let differs = |known: &Option<String>| matches!((known, digest), (Some(known), Some(digest)) if known != digest);
-    let mended = differs(&record.payload_digest) && record.original_payload_digest.as_deref() == digest;
-    if differs(&record.payload_digest) && !mended {
+    let differs = matches!((&record.payload_digest, digest), (Some(known), Some(digest)) if known != digest);
+    let mended = differs && digest.is_some_and(|digest| record.had_payload(digest));
+    if differs && !mended {
         return Part::Stay(VerdictCode::OtherContent);
     }
     let rebuilt_from = mended.then(|| record.job_id.clone());

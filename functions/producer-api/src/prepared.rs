@@ -96,11 +96,17 @@ impl Prepared {
         let same_content = match &found.fingerprint {
             Some(fingerprint) => fingerprint.matches(&mine.job_type, payload, data, &self.terms.list()),
             // A record that a consumer made from a message has no fingerprint, no data and no terms.
-            None => found.payload_digest == mine.payload_digest && data.is_none() && self.terms.list().is_empty(),
+            None => self.is_its_payload(found) && data.is_none() && self.terms.list().is_empty(),
         };
         let account_of_payload = || (self.served.kind.account_id)(payload).is_some();
         let same_account = found.account_id == mine.account_id || (found.account_id.is_none() && account_of_payload());
         same_content && same_account
+    }
+
+    /// What an operator mended since is what the caller asked for.
+    fn is_its_payload(&self, found: &JobRecord) -> bool {
+        let mine = &self.record.payload_digest;
+        found.payload_digest == *mine || mine.as_deref().is_some_and(|digest| found.had_payload(digest))
     }
 }
 

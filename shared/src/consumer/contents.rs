@@ -1,8 +1,11 @@
 //! What a message holds, for tools that look at messages without working on them.
 
-use super::body::{self, Body, Told};
+use super::body::{self, Body, BodyError, Told};
+use super::entry::{PAYLOAD_CHECK, guarded};
+use super::identity;
+use super::object::ObjectEvent;
 use crate::idempotency::LastError;
-use crate::job::{IdempotencyKey, JobId, JobKind, JobType, Parsed, payload_digest};
+use crate::job::{JobId, JobKind, Parsed, payload_digest};
 
 /// One place of a message: a job, or what stands where a job should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,50 +36,51 @@ pub enum MessageContent {
 /// consumer's own code decides, such as which objects it takes, is left out: every object counts as a job.
 #[must_use]
 pub fn contents(body: &str, kind: &JobKind, queue: &str, message_id: &str) -> Vec<MessageContent> {
-    let unreadable =
-        |id: &str, reason: LastError| MessageContent::Unreadable { job_id: JobId::for_message(&kind.job_type(), id), reason };
-    let objects = match body::read(body, kind) {
-        Ok(Body::Job(parsed)) => return vec![job(parsed, queue, message_id)],
-        Ok(Body::Nothing(reason)) => return vec![MessageContent::Nothing(reason)],
-        Err(error) => return vec![unreadable(message_id, LastError::from(&error))],
-        Ok(Body::Objects(objects)) => objects,
+    let objects = match guarded(PAYLOAD_CHECK, || body::read(body, kind)) {
+        Ok(Ok(Body::Objects(objects))) => objects,
+        Ok(Ok(Body::Job(parsed))) => return vec![of_job(&parsed, queue, message_id)],
+        Ok(Ok(Body::Nothing(reason))) => return vec![MessageContent::Nothing(reason)],
+        Ok(Err(error)) => return vec![unreadable(kind, message_id, LastError::from(&error))],
+        Err(panicked) => return vec![unreadable(kind, message_id, panicked)],
     };
     let several = objects.len() > 1;
     let contents = objects.into_iter().enumerate().map(|(place, told)| {
-        let id = if several { format!("{message_id}-{place}") } else { message_id.to_owned() };
+        let id = identity::of_place(message_id, several.then_some(place));
         match told {
             Ok(Told::Nothing(reason)) => MessageContent::Nothing(reason),
-            Err(error) => unreadable(&id, LastError::from(&error)),
-            Ok(Told::Object(object)) => match object.idempotency_key() {
-                Some(key) => MessageContent::Job {
-                    job_id: JobId::for_direct_sender(queue, &kind.job_type(), &key),
-                    schema_version: kind.schema_version,
-                    payload_digest: None,
-                },
-                None => unreadable(&id, LastError::from(&body::BodyError::ObjectNotIdentified)),
-            },
+            Ok(Told::Object(object)) => of_object(&object, kind, queue, &id),
+            Err(error) => unreadable(kind, &id, LastError::from(&error)),
         }
     });
     contents.collect()
 }
 
-fn job(parsed: Parsed, queue: &str, message_id: &str) -> MessageContent {
-    let derived = |job_type: &JobType, key: &IdempotencyKey| JobId::for_direct_sender(queue, job_type, key);
+fn of_job(parsed: &Parsed, queue: &str, message_id: &str) -> MessageContent {
     match parsed {
         Parsed::Job(envelope) => MessageContent::Job {
-            job_id: envelope.job_id.clone().unwrap_or_else(|| derived(&envelope.job_type, &envelope.idempotency_key)),
+            job_id: identity::of_job(envelope, queue),
             schema_version: envelope.schema_version,
             payload_digest: Some(payload_digest(&envelope.payload)),
         },
-        Parsed::TooNew(header) => {
-            let key = header.idempotency_key.as_ref();
-            let derived = || key.map(|key| derived(&header.job_type, key));
-            let job_id = header.job_id.clone().or_else(derived);
-            MessageContent::Job {
-                job_id: job_id.unwrap_or_else(|| JobId::for_message(&header.job_type, message_id)),
-                schema_version: header.schema_version,
-                payload_digest: None,
-            }
-        }
+        Parsed::TooNew(header) => MessageContent::Job {
+            job_id: identity::of_newer_job(header, queue, message_id),
+            schema_version: header.schema_version,
+            payload_digest: None,
+        },
     }
+}
+
+fn of_object(object: &ObjectEvent, kind: &JobKind, queue: &str, place: &str) -> MessageContent {
+    match object.idempotency_key() {
+        Some(key) => MessageContent::Job {
+            job_id: identity::of_key(&kind.job_type(), &key, queue),
+            schema_version: kind.schema_version,
+            payload_digest: None,
+        },
+        None => unreadable(kind, place, LastError::from(&BodyError::ObjectNotIdentified)),
+    }
+}
+
+fn unreadable(kind: &JobKind, place: &str, reason: LastError) -> MessageContent {
+    MessageContent::Unreadable { job_id: JobId::for_message(&kind.job_type(), place), reason }
 }

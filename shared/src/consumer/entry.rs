@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use super::body::{self, Body, BodyError, Told};
 use super::core::Core;
 use super::handler::Handler;
+use super::identity;
 use super::object::{ObjectEvent, ObjectVerdict};
 use super::received::Received;
 use crate::idempotency::{ErrorClass, LastError};
@@ -38,10 +39,7 @@ pub(super) enum Content {
 impl Entry {
     /// A name for the entry in its queue: the message's id, and its place where the message holds several.
     pub(super) fn id(&self, received: &Received) -> String {
-        match self.place {
-            None => received.message_id.clone(),
-            Some(place) => format!("{}-{place}", received.message_id),
-        }
+        identity::of_place(&received.message_id, self.place)
     }
 }
 

@@ -16,6 +16,7 @@ mod core;
 mod entry;
 mod failure;
 mod handler;
+mod identity;
 mod lambda;
 mod lane;
 mod object;

@@ -175,7 +175,9 @@ impl<'a, H: Handler> JobRun<'a, H> {
         let core = self.core;
         let token = Uuid::new_v4().to_string();
         let mut answer = self.ask(self.claim_of(job, &token)).await;
-        if matches!(&answer, Ok(Decision { verdict: Verdict::PayloadMismatch, .. })) && self.adopt_recorded_payload(job).await? {
+        if let Ok(Decision { verdict: Verdict::PayloadMismatch, record: Some(record) }) = &answer
+            && self.adopt_recorded_payload(job, record)
+        {
             answer = self.ask(self.claim_of(job, &token)).await;
         }
         let decision = answer.map_err(|error| self.unrecorded(&error))?;

@@ -34,6 +34,8 @@ pub struct JobRecord {
     pub original_payload: Option<Value>,
     /// Digest of `original_payload`.
     pub original_payload_digest: Option<String>,
+    /// Digests of the payloads that operators gave the job and replaced again, the oldest first.
+    pub patched_payload_digests: Vec<String>,
     /// Private inputs that never enter the queue. Removed on success and on cancellation.
     pub data: Option<Value>,
     /// Salted digest over type, payload and data: tells a retry from another request under the same key.
@@ -103,6 +105,7 @@ impl JobRecord {
             payload: None,
             original_payload: None,
             original_payload_digest: None,
+            patched_payload_digests: Vec::new(),
             data: None,
             fingerprint: None,
             payload_digest: None,
@@ -156,6 +159,14 @@ impl JobRecord {
             idempotency_key: IdempotencyKey::parse(self.idempotency_key.as_deref()?).ok()?,
             payload: self.payload.clone()?,
         })
+    }
+
+    /// Whether a payload with this digest was the job's before an operator mended it. A message that holds it is this job's, and stands for the
+    /// payload that is recorded now.
+    #[must_use]
+    pub fn had_payload(&self, digest: &str) -> bool {
+        let former = self.original_payload_digest.iter().chain(&self.patched_payload_digests);
+        self.payload_digest.as_deref() != Some(digest) && former.into_iter().any(|known| known == digest)
     }
 
     /// Why nobody knows whether an earlier run had the job's effect, where that is so.

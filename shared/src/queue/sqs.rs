@@ -155,7 +155,7 @@ fn verdicts<'a>(
 }
 
 fn entry_error(operation: &'static str, code: &str, sender_fault: bool) -> QueueError {
-    if is_receipt_lost(code) {
+    if is_receipt_lost(operation, code) {
         QueueError::ReceiptLost
     } else if sender_fault {
         QueueError::Refused { operation, code: code.to_owned() }
@@ -174,7 +174,7 @@ where
             let status = refused.raw().status().as_u16();
             // Codes differ between protocols and endpoints; the status says whose fault it is.
             let is_passing = status >= 500 || status == 429 || code.contains("Throttl") || code.ends_with("OverLimit");
-            if is_receipt_lost(&code) {
+            if is_receipt_lost(operation, &code) {
                 QueueError::ReceiptLost
             } else if is_passing {
                 QueueError::Unavailable { operation, code }
@@ -188,8 +188,11 @@ where
     }
 }
 
-fn is_receipt_lost(code: &str) -> bool {
-    ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"].iter().any(|known| code.ends_with(known))
+/// A parameter that is invalid is the receipt where there is one, and something else in a message that is sent.
+fn is_receipt_lost(operation: &str, code: &str) -> bool {
+    let has_receipt = matches!(operation, "ChangeMessageVisibilityBatch" | "DeleteMessageBatch");
+    has_receipt
+        && ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"].iter().any(|known| code.ends_with(known))
 }
 
 fn unavailable(operation: &'static str, code: &str) -> QueueError {

@@ -3,6 +3,8 @@
 //! The heart is `every_claim_is_decided_as_the_state_machine_says`: all interesting records against all interesting claims, each
 //! answer and each stored record compared with [`transition`].
 
+mod operator;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ pub async fn suite(store: Arc<dyn JobStore>, label: &str) {
     a_repeated_write_meets_itself(&lab).await;
     every_claim_is_decided_as_the_state_machine_says(&lab).await;
     every_settlement_is_decided_as_the_state_machine_says(&lab).await;
+    operator::every_wish_of_an_operator_is_decided_as_the_state_machine_says(&lab).await;
+    operator::one_of_many_wishes_wins(&lab).await;
 }
 
 struct Lab {
@@ -104,6 +108,9 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
         business_id: Some("order-1001".into()),
         account_id: Some("account-7".into()),
         callback_url: Some("https://shop.example/ikkai".into()),
+        original_payload: Some(json!({"n": 1})),
+        original_payload_digest: Some("sha256:first".into()),
+        patched_payload_digests: vec!["sha256:second".into(), "sha256:third".into()],
         data: Some(json!({"note": "łódź ☕", "nested": [1, {"a": null}]})),
         fingerprint: Some(Fingerprint::random(&job_type(), &json!({}), None, &[])),
         generation: 2,

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod calls;
+mod contents;
 mod doubt;
 mod effects;
 mod events;
@@ -11,7 +12,9 @@ mod laws;
 mod leases;
 mod limits;
 mod lost_answers;
+mod mended;
 mod objects;
+mod operator;
 mod outcomes;
 mod privacy;
 mod progress;

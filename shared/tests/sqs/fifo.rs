@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ikkai::clock::Clock;
-use ikkai::queue::{Inbox, OutgoingMessage, Queue, QueueError};
+use ikkai::queue::{Inbox, OutgoingMessage, Queue, QueueError, ReceivedMessage, VisibilityChange};
 use ikkai::testing::QueueRules;
 
 use super::{HALF_A_MINUTE, bodies, body, receive, sqs};
@@ -91,4 +91,19 @@ async fn a_handle_whose_time_is_over_deletes_nothing_and_says_so() {
     tokio::time::advance(HALF_A_MINUTE).await;
     assert_eq!(queue.delete(&[message.receipt_handle]).await.unwrap(), [Err(QueueError::ReceiptLost)]);
     assert_eq!(sqs.messages("mail.fifo").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_message_waits_for_those_of_its_group_that_are_still_in_flight() {
+    let (sqs, _) = sqs();
+    let queue = sqs.create("mail.fifo", QueueRules::default());
+    queue.send(&[in_group("a1", "a"), in_group("a2", "a")]).await.unwrap();
+    let both = receive(&queue).await;
+    let release = |message: &ReceivedMessage| {
+        [VisibilityChange { receipt_handle: message.receipt_handle.clone(), visible_in: Duration::ZERO }]
+    };
+    queue.change_visibility(&release(&both[0])).await.unwrap();
+    assert!(receive(&queue).await.is_empty());
+    queue.change_visibility(&release(&both[1])).await.unwrap();
+    assert_eq!(bodies(&receive(&queue).await), ["a1", "a2"]);
 }

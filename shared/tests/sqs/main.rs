@@ -1,5 +1,6 @@
 //! The SQS in memory does what SQS does, so that what is tested on it means something.
 
+mod consumer;
 mod faults;
 mod fifo;
 mod standard;

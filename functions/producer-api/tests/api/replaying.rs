@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ikkai::clock::EpochSeconds;
-use ikkai::idempotency::{ErrorClass, LastError, Status};
+use ikkai::idempotency::{ErrorClass, Event, LastError, PutBack, Status, transition};
+use ikkai::job::payload_digest;
 use ikkai::testing::StoreCall;
 use serde_json::json;
 
@@ -242,4 +243,48 @@ async fn fifty_identical_requests_at_once_are_one_record_and_one_send() {
     let answers = futures::future::join_all((0..50).map(|_| other.event(&event))).await;
     assert!(answers.iter().all(|answer| [202, 409].contains(&answer.status)));
     assert_eq!(bench.sent().len(), 2, "one of them took the sending over");
+}
+
+/// An operator has put the job back with another payload, or with its own, and sends it.
+fn put_back(bench: &Bench, mended: Option<&str>) {
+    let now = bench.now();
+    bench.change(|record| {
+        let dead = ikkai::idempotency::JobRecord { status: Status::Dead, died_at: Some(now), ..record.clone() };
+        let payload = mended.map(|delivery| (payload(delivery), payload_digest(&payload(delivery))));
+        let wish = PutBack { generation: record.generation, max_generations: 10, payload };
+        *record = *transition(Some(&dead), &Event::PutBack(wish), now).next.expect("a dead job is put back");
+    });
+}
+
+#[tokio::test]
+async fn a_job_that_an_operator_put_back_is_not_sent_again_within_the_minute() {
+    for mended in [None, Some("mended")] {
+        let bench = Bench::new();
+        let first = bench.post("k", &email("m")).await;
+        bench.advance(3_600);
+        put_back(&bench, mended);
+        bench.advance(59);
+        let again = bench.post("k", &email("m")).await;
+        assert_eq!((again.status, again.job_id(), bench.sent().len()), (202, first.job_id(), 1), "{mended:?}");
+        bench.advance(1);
+        assert_eq!(bench.post("k", &email("m")).await.status, 202);
+        assert_eq!(bench.sent().len(), 2, "the operator's send may have failed");
+        assert_eq!(bench.record().payload, Some(payload(mended.unwrap_or("m"))));
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_for_first_is_the_same_request_after_every_patch_and_the_patch_is_none() {
+    let bench = Bench::new();
+    bench.post("k", &email("m")).await;
+    for has_fingerprint in [true, false] {
+        for mended in ["second", "third"] {
+            put_back(&bench, Some(mended));
+            if !has_fingerprint {
+                bench.change(|record| record.fingerprint = None);
+            }
+            assert_eq!(bench.post("k", &email("m")).await.header("idempotent-replayed"), Some("true"), "{mended}");
+        }
+        assert_eq!(bench.post("k", &email("stranger")).await.code(), "idempotency_key_reused");
+    }
 }

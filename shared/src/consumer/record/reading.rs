@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use super::super::entry::{Content, PAYLOAD_CHECK, guarded};
 use super::super::handler::Handler;
+use super::super::identity;
 use super::super::outcome::Outcome;
 use super::{JobRun, Stop};
 use crate::idempotency::{Created, Decision, ErrorClass, Event, JobRecord, LastError, Status, Verdict};
-use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, decode};
+use crate::job::{Envelope, EnvelopeError, Header, Job, JobId, decode, payload_digest};
 
 /// A job with its payload both ways: decoded for the handler, as it was sent for the record.
 pub(super) struct Understood<H: Handler> {
@@ -39,9 +40,7 @@ impl<H: Handler> JobRun<'_, H> {
             }
             Err(panicked) => return Err(self.record_poison(panicked).await.into()),
         };
-        let queue = self.core.settings.queue_name.as_str();
-        let derived = || JobId::for_direct_sender(queue, &envelope.job_type, &envelope.idempotency_key);
-        let id = envelope.job_id.clone().unwrap_or_else(derived);
+        let id = identity::of_job(envelope, self.core.settings.queue_name.as_str());
         self.job_id = Some(id.clone());
         let job = Job {
             id,
@@ -54,21 +53,19 @@ impl<H: Handler> JobRun<'_, H> {
         Ok(Understood { job, payload: envelope.payload.clone() })
     }
 
-    /// What a handler makes of an object may change with its settings, and an event may come again after that. The job is what was
-    /// recorded first. `false`: the payload stays as it is.
-    pub(super) async fn adopt_recorded_payload(&mut self, understood: &mut Understood<H>) -> Result<bool, Stop> {
-        if !matches!(self.entry.content, Content::Object(_)) {
-            return Ok(false);
+    /// The job is what its record says, where its message may say something else: what a handler makes of an object may change with its
+    /// settings, and an event may come again after that; and an operator may have mended the payload of a job whose former message is still
+    /// about, or is sent again by its caller's honest repetition. `false`: the payload stays as it is.
+    pub(super) fn adopt_recorded_payload(&self, understood: &mut Understood<H>, record: &JobRecord) -> bool {
+        let is_of_object = matches!(self.entry.content, Content::Object(_));
+        if !is_of_object && !record.had_payload(&payload_digest(&understood.payload)) {
+            return false;
         }
-        let record = match self.in_time(self.core.ledger.get(&understood.job.id)).await {
-            Ok(record) => record,
-            Err(error) => return Err(self.unrecorded(&error).into()),
-        };
-        let Some(payload) = record.and_then(|record| record.payload) else { return Ok(false) };
-        let Ok(Ok(decoded)) = guarded(PAYLOAD_CHECK, || decode::<H::Payload>(&payload)) else { return Ok(false) };
+        let Some(payload) = &record.payload else { return false };
+        let Ok(Ok(decoded)) = guarded(PAYLOAD_CHECK, || decode::<H::Payload>(payload)) else { return false };
         understood.job.payload = decoded;
-        understood.payload = payload;
-        Ok(true)
+        understood.payload.clone_from(payload);
+        true
     }
 
     /// What cannot be understood is recorded dead under its message's id, with the reason and without the body.
@@ -95,11 +92,7 @@ impl<H: Handler> JobRun<'_, H> {
 
     async fn hold_schema(&mut self, header: &Header) -> Outcome {
         let settings = &self.core.settings;
-        let job_id = match (&header.job_id, &header.idempotency_key) {
-            (Some(job_id), _) => job_id.clone(),
-            (None, Some(key)) => JobId::for_direct_sender(settings.queue_name.as_str(), &header.job_type, key),
-            (None, None) => JobId::for_message(&header.job_type, &self.received.message_id),
-        };
+        let job_id = identity::of_newer_job(header, settings.queue_name.as_str(), &self.received.message_id);
         let now = self.core.clock.now();
         let caller = format!("direct:{}", settings.queue_name.as_str());
         let blank =

@@ -36,6 +36,7 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("payload", record.payload.as_ref().map(json));
     set("original_payload", record.original_payload.as_ref().map(json));
     set("original_payload_digest", record.original_payload_digest.as_deref().map(text));
+    set("patched_payload_digests", texts(&record.patched_payload_digests));
     set("data", record.data.as_ref().map(json));
     set("fingerprint", record.fingerprint.as_ref().map(|digest| text(digest.as_str())));
     set("payload_digest", record.payload_digest.as_deref().map(text));
@@ -71,6 +72,7 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         payload: read.json("payload")?,
         original_payload: read.json("original_payload")?,
         original_payload_digest: read.owned("original_payload_digest")?,
+        patched_payload_digests: read.texts("patched_payload_digests")?,
         data: read.json("data")?,
         fingerprint: read.owned("fingerprint")?.map(Fingerprint::parse),
         payload_digest: read.owned("payload_digest")?,
@@ -151,6 +153,10 @@ pub(super) fn json(value: &Value) -> AttributeValue {
     AttributeValue::S(value.to_string())
 }
 
+fn texts(values: &[String]) -> Option<AttributeValue> {
+    (!values.is_empty()).then(|| AttributeValue::L(values.iter().map(|value| text(value)).collect()))
+}
+
 fn error(error: &LastError) -> AttributeValue {
     AttributeValue::M(HashMap::from([
         ("class".to_owned(), text(error.class.as_str())),
@@ -202,6 +208,17 @@ impl<'a> Reading<'a> {
         self.text(name)?.map(serde_json::from_str).transpose().map_err(|_| corrupt(name, "not JSON"))
     }
 
+    fn texts(&self, name: &'static str) -> Result<Vec<String>, StoreError> {
+        match self.0.get(name) {
+            None | Some(AttributeValue::Null(_)) => Ok(Vec::new()),
+            Some(AttributeValue::L(values)) => {
+                let texts = values.iter().map(|value| value.as_s().cloned().map_err(|_| corrupt(name, "not a list of strings")));
+                texts.collect()
+            }
+            Some(_) => Err(corrupt(name, "not a list")),
+        }
+    }
+
     fn error(&self) -> Result<Option<LastError>, StoreError> {
         let Some(found) = self.0.get("last_error") else { return Ok(None) };
         let AttributeValue::M(members) = found else { return Err(corrupt("last_error", "not a map")) };
@@ -243,5 +260,29 @@ mod tests {
         assert_eq!(item.len(), VIEWED.len());
         assert_eq!(view(&item).unwrap(), JobView::from(stored.clone()));
         assert!(JobView::from(stored.clone()).is_expired(now) && stored.is_expired(now));
+    }
+
+    #[test]
+    fn what_an_operator_left_is_read_back_and_what_is_no_list_is_corrupt() {
+        let now = EpochMillis::from_i64(1_800_000_000_000);
+        let job_type = JobType::parse("email.send").unwrap();
+        let job_id = JobId::parse_stored("email.send-aaaqeayeaudaocajbifqydiob4").unwrap();
+        let plain = JobRecord::new(job_id, job_type, 1, "caller", Status::Accepted, now);
+        let mended = JobRecord {
+            payload: Some(json!({"a": 3})),
+            original_payload: Some(json!({"a": 1})),
+            original_payload_digest: Some("sha256:1".into()),
+            patched_payload_digests: vec!["sha256:2".into(), "sha256:3".into()],
+            ..plain.clone()
+        };
+        for stored in [plain, mended] {
+            let item: Item = attributes(&stored).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            assert_eq!(record(&item).unwrap(), stored);
+            for wrong in [text("sha256:2"), AttributeValue::L(vec![number(1)])] {
+                let mut item = item.clone();
+                item.insert("patched_payload_digests".to_owned(), wrong);
+                assert!(matches!(record(&item), Err(StoreError::Corrupt { attribute: "patched_payload_digests", .. })));
+            }
+        }
     }
 }

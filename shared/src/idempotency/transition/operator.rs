@@ -1,9 +1,14 @@
 //! What an operator does to a job that does not go on by itself.
 
+use serde_json::Value;
+
 use super::super::event::{PutBack, Resolution, Verdict};
 use super::super::record::{JobRecord, LastError, Status};
 use super::{Transition, die, doubt, ended, put_back, reason};
 use crate::clock::EpochMillis;
+
+/// A job remembers so many payloads that patches gave it; messages with older ones are other content.
+const MOST_PATCHED_DIGESTS: usize = 20;
 
 /// Makes a job ready for the message that the operator is about to send.
 pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> Transition {
@@ -20,13 +25,27 @@ pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: Epoc
             Transition::answer(Verdict::Waiting(record.status))
         }
         status if !same_life => Transition::answer(Verdict::TooLate(status)),
-        Status::Running if record.effect_begun => {
-            doubt(&JobRecord { crashes: record.crashes.saturating_add(1), ..record.clone() }, LastError::crashed_after_effect())
-        }
+        Status::Running if record.effect_begun => doubt(&crashed(record), LastError::crashed_after_effect()),
         Status::Dead | Status::Running if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
-        Status::Dead | Status::Running | Status::Accepted | Status::RetryScheduled => {
-            Transition::write(ready(record, wish, now), Verdict::Done(Status::Accepted))
-        }
+        Status::Running => again(&crashed(record), wish, now),
+        Status::Dead | Status::Accepted | Status::RetryScheduled => again(record, wish, now),
+    }
+}
+
+/// The lease is over and the job is not settled: its worker died. An effect that was ever tried may have been tried by that worker too, under a
+/// provider's key without a word; an operator does not know the consumer's policy, so the doubt is kept.
+fn crashed(record: &JobRecord) -> JobRecord {
+    let tried = || record.first_effect_at.map(|_| LastError::crashed_after_effect());
+    let last_error = record.doubt().cloned().or_else(tried).or_else(|| record.last_error.clone());
+    JobRecord { crashes: record.crashes.saturating_add(1), last_error, ..record.clone() }
+}
+
+/// Another payload must not run over what the present one may have done.
+fn again(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> Transition {
+    match (record.doubt(), &wish.payload) {
+        (Some(earlier), Some(_)) if record.status == Status::Running => doubt(record, earlier.clone()),
+        (Some(earlier), Some(_)) => Transition::answer(Verdict::WasInDoubt(earlier.clone())),
+        _ => Transition::write(ready(record, wish, now), Verdict::Done(Status::Accepted)),
     }
 }
 
@@ -55,18 +74,28 @@ fn ready(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> JobRecord {
     }
 }
 
-/// The job with another payload. The request's fingerprint stays, so that its honest repetition is still recognised.
-fn mended(record: JobRecord, payload: serde_json::Value, digest: String) -> JobRecord {
-    let (original_payload, original_payload_digest) = match record.original_payload {
-        Some(first) => (Some(first), record.original_payload_digest),
-        None => (record.payload, record.payload_digest),
+/// The job with another payload. The request's fingerprint stays, so that its honest repetition is still recognised; and the digests of the
+/// payloads it had stay, so that a message with one of them is known to be this job's.
+fn mended(record: JobRecord, payload: Value, digest: String) -> JobRecord {
+    if record.payload_digest.as_ref() == Some(&digest) {
+        return record;
+    }
+    let is_first = record.original_payload_digest.is_none();
+    let (original_payload, original_payload_digest) = match is_first {
+        true => (record.payload.clone(), record.payload_digest.clone()),
+        false => (record.original_payload.clone(), record.original_payload_digest.clone()),
     };
+    let mut patched_payload_digests = record.patched_payload_digests.clone();
+    patched_payload_digests.extend(record.payload_digest.clone().filter(|_| !is_first));
+    let forgotten = patched_payload_digests.len().saturating_sub(MOST_PATCHED_DIGESTS);
+    patched_payload_digests.drain(..forgotten);
     // Where a long job was is no place in another job.
     JobRecord {
         payload: Some(payload),
         payload_digest: Some(digest),
         original_payload,
         original_payload_digest,
+        patched_payload_digests,
         progress: None,
         ..record
     }
@@ -78,7 +107,7 @@ pub(super) fn resolve(record: &JobRecord, resolution: &Resolution, now: EpochMil
         (Status::InDoubt, Resolution::Done { provider_ref, keep_for }) => {
             let done = ended(record, Status::Succeeded, *keep_for, now);
             let provider_ref = provider_ref.clone().or_else(|| record.provider_ref.clone());
-            Transition::write(JobRecord { provider_ref, ..done }, Verdict::Done(Status::Succeeded))
+            Transition::write(JobRecord { provider_ref, last_error: None, ..done }, Verdict::Done(Status::Succeeded))
         }
         (Status::InDoubt, Resolution::RunAgain) => {
             let certain = JobRecord { effect_begun: false, first_effect_at: None, ..record.clone() };
@@ -87,11 +116,9 @@ pub(super) fn resolve(record: &JobRecord, resolution: &Resolution, now: EpochMil
         }
         // The same resolution before, whose answer was lost.
         (Status::Succeeded, Resolution::Done { .. }) => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
-        (Status::Dead, Resolution::RunAgain) if *record == resolved(record) => Transition::answer(Verdict::Done(Status::Dead)),
+        (Status::Dead, Resolution::RunAgain) if record.last_error == Some(LastError::resolved_to_run_again()) => {
+            Transition::answer(Verdict::Done(Status::Dead))
+        }
         (status, _) => Transition::answer(Verdict::TooLate(status)),
     }
-}
-
-fn resolved(record: &JobRecord) -> JobRecord {
-    JobRecord { last_error: Some(LastError::resolved_to_run_again()), ..record.clone() }
 }

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
 
 use super::{SqsQueue, queue_error, unavailable, verdicts};
+use crate::aws::{ATTEMPT_TIMEOUT, OPERATION_TIMEOUT};
 use crate::clock::EpochMillis;
 use crate::queue::inbox::{Inbox, ReceivedMessage};
 use crate::queue::message::{AttributeData, AttributeValue, MessageAttributes};
@@ -38,8 +40,9 @@ impl Inbox for SqsQueue {
             .wait_time_seconds(visibility_seconds(wait.min(MAX_WAIT)))
             .message_attribute_names("All")
             .set_message_system_attribute_names(Some(SYSTEM_ATTRIBUTES.to_vec()))
-            .send();
-        let answer = Box::pin(asked).await.map_err(|error| queue_error("ReceiveMessage", &error))?;
+            .customize()
+            .config_override(aws_sdk_sqs::Config::builder().timeout_config(patience(wait)));
+        let answer = Box::pin(asked.send()).await.map_err(|error| queue_error("ReceiveMessage", &error))?;
         Ok(answer.messages.unwrap_or_default().into_iter().filter_map(received).collect())
     }
 
@@ -58,6 +61,12 @@ impl Inbox for SqsQueue {
         let done = answer.successful.iter().map(|entry| entry.id.as_str());
         Ok(verdicts("DeleteMessageBatch", receipt_handles.len(), done, &answer.failed))
     }
+}
+
+/// A receive that waits on purpose is not a call that hangs.
+fn patience(wait: Duration) -> TimeoutConfig {
+    let attempt = wait.min(MAX_WAIT) + ATTEMPT_TIMEOUT;
+    TimeoutConfig::builder().operation_attempt_timeout(attempt).operation_timeout(attempt + OPERATION_TIMEOUT).build()
 }
 
 /// Without an id or a handle nothing can be done about a message; it comes out again.
@@ -84,7 +93,9 @@ fn received(message: Message) -> Option<ReceivedMessage> {
 
 fn attributes(found: std::collections::HashMap<String, aws_sdk_sqs::types::MessageAttributeValue>) -> MessageAttributes {
     let attributes = found.into_iter().filter_map(|(name, attribute)| {
+        let is_binary = attribute.data_type.starts_with("Binary");
         let value = match (attribute.string_value, attribute.binary_value) {
+            (_, Some(bytes)) if is_binary => AttributeData::Bytes(bytes.into_inner()),
             (Some(text), _) => AttributeData::Text(text),
             (None, Some(bytes)) => AttributeData::Bytes(bytes.into_inner()),
             (None, None) => return None,

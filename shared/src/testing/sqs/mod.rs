@@ -2,6 +2,7 @@
 
 mod fault;
 mod handle;
+mod lambda_record;
 mod queue_state;
 mod rules;
 mod stored;
