@@ -15,7 +15,7 @@ use super::checkout::Checkout;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
-pub const FUNCTIONS: [&str; 7] = [
+pub const FUNCTIONS: [&str; 8] = [
     "producer-api",
     "email-consumer",
     "image-consumer",
@@ -23,6 +23,7 @@ pub const FUNCTIONS: [&str; 7] = [
     "report-consumer",
     "webhook-consumer",
     "ses-feedback",
+    "dlq-redrive",
 ];
 
 /// Optimised enough to behave like a release, built in a fraction of its time.

@@ -1,6 +1,7 @@
 //! A private Python environment for the engine, made once from pinned and hashed requirements.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -18,6 +19,9 @@ const CANDIDATES: [&str; 6] = ["python3", "python3.13", "python3.12", "python3.1
 /// Prints the version, then whether virtual environments can be made. Debian ships `venv` and `ensurepip` apart from Python.
 const PROBE: &str = "import sys\nprint(*sys.version_info[:2])\ntry:\n    import venv, ensurepip\n    print('venv')\nexcept ImportError:\n    print('bare')";
 
+/// Major and minor number.
+type Version = (u32, u32);
+
 /// What an environment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extras {
@@ -29,6 +33,8 @@ pub enum Extras {
     Payments,
     /// A decoder of pictures alone.
     Pictures,
+    /// LocalStack's SQS alone.
+    Sqs,
 }
 
 impl Extras {
@@ -39,6 +45,16 @@ impl Extras {
             Self::Checks => &["localstack/requirements.txt", "localstack/requirements-check.txt"],
             Self::Payments => &["localstack/requirements-payments.txt"],
             Self::Pictures => &["localstack/requirements-pictures.txt"],
+            Self::Sqs => &["localstack/requirements-sqs.txt"],
+        }
+    }
+
+    /// The versions of Python that these requirements work with.
+    fn versions(self) -> RangeInclusive<Version> {
+        match self {
+            Self::None | Self::Checks | Self::Payments | Self::Pictures => (3, 10)..=(3, u32::MAX),
+            // Older ones do not know its syntax, and nobody has tried newer ones.
+            Self::Sqs => (3, 13)..=(3, 13),
         }
     }
 }
@@ -49,10 +65,12 @@ impl Extras {
 pub enum PythonError {
     /// No suitable Python.
     #[error(
-        "the local engine needs Python 3.10 or newer, and none was found ({tried}); \
+        "this needs Python {wanted}, and none was found ({tried}); \
          install one (Debian, Ubuntu: `apt install python3 python3-venv`; macOS: `brew install python`), or set {PYTHON_VARIABLE} to its path"
     )]
     NotFound {
+        /// The versions that would do.
+        wanted: String,
         /// What was asked, and what it said.
         tried: String,
     },
@@ -134,7 +152,7 @@ fn make(checkout: &Checkout, extras: Extras, progress: &Progress) -> Result<Pyth
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
     }
-    let python = find()?;
+    let python = find(&extras.versions())?;
     step.detail(format!("with {python}"));
     run(Command::new(&python).args(["-m", "venv"]).arg(&folder))?;
     let mut pip = Command::new(environment.python());
@@ -150,19 +168,23 @@ fn make(checkout: &Checkout, extras: Extras, progress: &Progress) -> Result<Pyth
 }
 
 /// Finds a Python that can make environments.
-fn find() -> Result<String, PythonError> {
+fn find(versions: &RangeInclusive<Version>) -> Result<String, PythonError> {
     let named = std::env::var(PYTHON_VARIABLE).ok().filter(|name| !name.is_empty());
     match named {
-        Some(name) => find_among(&[&name], ask),
-        None => find_among(&CANDIDATES, ask),
+        Some(name) => find_among(&[&name], versions, ask),
+        None => find_among(&CANDIDATES, versions, ask),
     }
 }
 
-fn find_among(candidates: &[&str], ask: impl Fn(&str) -> Result<String, String>) -> Result<String, PythonError> {
+fn find_among(
+    candidates: &[&str],
+    versions: &RangeInclusive<Version>,
+    ask: impl Fn(&str) -> Result<String, String>,
+) -> Result<String, PythonError> {
     let mut refused = Vec::new();
     let mut without_venv = None;
     for &candidate in candidates {
-        match ask(candidate).and_then(|answer| Probe::read(&answer)) {
+        match ask(candidate).and_then(|answer| Probe::read(&answer, versions)) {
             Ok(Probe { venv: true }) => return Ok(candidate.to_owned()),
             Ok(Probe { venv: false }) => without_venv = without_venv.or(Some(candidate)),
             Err(reason) => refused.push(format!("{candidate}: {reason}")),
@@ -170,8 +192,14 @@ fn find_among(candidates: &[&str], ask: impl Fn(&str) -> Result<String, String>)
     }
     Err(match without_venv {
         Some(python) => PythonError::NoVenv { python: python.to_owned() },
-        None => PythonError::NotFound { tried: refused.join(", ") },
+        None => PythonError::NotFound { wanted: named_versions(versions), tried: refused.join(", ") },
     })
+}
+
+/// The versions for a person: `3.10 or newer`, or the only one.
+fn named_versions(versions: &RangeInclusive<Version>) -> String {
+    let (major, minor) = versions.start();
+    if versions.start() == versions.end() { format!("{major}.{minor}") } else { format!("{major}.{minor} or newer") }
 }
 
 /// What a Python says about itself, or why it says nothing.
@@ -183,18 +211,18 @@ fn ask(python: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A Python that is new enough.
+/// A Python of a version that will do.
 struct Probe {
     venv: bool,
 }
 
 impl Probe {
     /// Reads the answer to [`PROBE`].
-    fn read(answer: &str) -> Result<Self, String> {
+    fn read(answer: &str, versions: &RangeInclusive<Version>) -> Result<Self, String> {
         let words: Vec<&str> = answer.split_whitespace().collect();
         let number = |index: usize| words.get(index).and_then(|word| word.parse::<u32>().ok());
         match (number(0), number(1)) {
-            (Some(major), Some(minor)) if (major, minor) >= (3, 10) => Ok(Self { venv: words.get(2) == Some(&"venv") }),
+            (Some(major), Some(minor)) if versions.contains(&(major, minor)) => Ok(Self { venv: words.get(2) == Some(&"venv") }),
             (Some(major), Some(minor)) => Err(format!("is {major}.{minor}")),
             // A version manager's placeholder for a Python that is not switched on ends here.
             _ => Err("does not run".to_owned()),
@@ -245,40 +273,51 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> PythonError {
 mod tests {
     use super::*;
 
+    const ANY: RangeInclusive<Version> = (3, 10)..=(3, u32::MAX);
+
+    #[test]
+    fn a_python_that_is_too_new_for_what_it_shall_run_is_passed_over() {
+        let ask = |name: &str| Ok(if name == "python3" { "3 14\nvenv\n" } else { "3 13\nvenv\n" }.to_owned());
+        let only = Extras::Sqs.versions();
+        assert_eq!(find_among(&["python3", "python3.13"], &only, ask).unwrap(), "python3.13");
+        let error = find_among(&["python3"], &only, ask).unwrap_err().to_string();
+        assert!(error.contains("needs Python 3.13, ") && error.contains("python3: is 3.14"), "{error}");
+    }
+
     #[test]
     fn without_python_the_error_says_what_was_tried_and_how_to_get_one() {
-        let error = find_among(&["/nonexistent/python3"], ask).unwrap_err().to_string();
+        let error = find_among(&["/nonexistent/python3"], &ANY, ask).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/python3: not installed"), "{error}");
         assert!(error.contains("3.10 or newer") && error.contains("apt install") && error.contains(PYTHON_VARIABLE), "{error}");
     }
 
     #[test]
     fn an_old_python_is_refused_by_its_version() {
-        let error = find_among(&["python3"], |_| Ok("3 9\nvenv\n".to_owned())).unwrap_err().to_string();
+        let error = find_among(&["python3"], &ANY, |_| Ok("3 9\nvenv\n".to_owned())).unwrap_err().to_string();
         assert!(error.contains("python3: is 3.9"), "{error}");
     }
 
     #[test]
     fn a_placeholder_that_prints_nothing_is_passed_over() {
         let ask = |name: &str| Ok(if name == "python3" { String::new() } else { "3 12\nvenv\n".to_owned() });
-        assert_eq!(find_among(&["python3", "python3.12"], ask).unwrap(), "python3.12");
+        assert_eq!(find_among(&["python3", "python3.12"], &ANY, ask).unwrap(), "python3.12");
     }
 
     #[test]
     fn a_python_without_venv_is_named_with_the_mend_unless_a_later_one_has_it() {
         let bare = |_: &str| Ok("3 11\nbare\n".to_owned());
-        let error = find_among(&["python3", "python3.10"], bare).unwrap_err();
+        let error = find_among(&["python3", "python3.10"], &ANY, bare).unwrap_err();
         assert!(matches!(&error, PythonError::NoVenv { python } if python == "python3"));
         assert!(error.to_string().contains("python3-venv"), "{error}");
 
         let later = |name: &str| Ok(if name == "python3" { "3 11\nbare\n" } else { "3 10\nvenv\n" }.to_owned());
-        assert_eq!(find_among(&["python3", "python3.10"], later).unwrap(), "python3.10");
+        assert_eq!(find_among(&["python3", "python3.10"], &ANY, later).unwrap(), "python3.10");
     }
 
     #[test]
     fn the_python_of_this_machine_answers_the_probe() {
         let answer = ask("python3").unwrap();
-        assert!(Probe::read(&answer).is_ok(), "{answer}");
+        assert!(Probe::read(&answer, &ANY).is_ok(), "{answer}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct MissingOutput {
 }
 
 /// What every stack must tell.
-const NEEDED: [&str; 25] = [
+const NEEDED: [&str; 28] = [
     "ApiUrl",
     "ProducerApiFunctionName",
     "EmailConsumerFunctionName",
@@ -45,6 +45,9 @@ const NEEDED: [&str; 25] = [
     "WebhookDeadLetterQueueName",
     "SesFeedbackFunctionName",
     "SesFeedbackTopicArn",
+    "DlqRedriveFunctionName",
+    "RedriveTableName",
+    "ArchiveBucketName",
     "JobsTableName",
     "ContactsTableName",
     "AssetsBucketName",
@@ -147,11 +150,11 @@ impl Stack {
         }
     }
 
-    /// The function names of all functions: the producer, the consumers, the reader of bounces.
+    /// The function names of all functions: the producer, the consumers, the reader of bounces, the operators' function.
     #[must_use]
     pub fn functions(&self) -> Vec<&str> {
         let consumers = Consumer::ALL.map(|consumer| self.consumer(consumer).function);
-        [self.producer()].into_iter().chain(consumers).chain([self.feedback()]).collect()
+        [self.producer()].into_iter().chain(consumers).chain([self.feedback(), self.redrive()]).collect()
     }
 
     /// The email consumer's function name.
@@ -182,6 +185,24 @@ impl Stack {
     #[must_use]
     pub fn feedback_topic(&self) -> &str {
         self.output("SesFeedbackTopicArn")
+    }
+
+    /// The operators' function name.
+    #[must_use]
+    pub fn redrive(&self) -> &str {
+        self.output("DlqRedriveFunctionName")
+    }
+
+    /// The name of the table of what operators did.
+    #[must_use]
+    pub fn redrive_table(&self) -> &str {
+        self.output("RedriveTableName")
+    }
+
+    /// The name of the bucket of discarded messages.
+    #[must_use]
+    pub fn archive_bucket(&self) -> &str {
+        self.output("ArchiveBucketName")
     }
 
     /// The name of the bucket of pictures.

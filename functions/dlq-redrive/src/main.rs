@@ -1,3 +1,8 @@
 //! The binary of the operators' function.
 
-fn main() {}
+use ikkai::consumer::StartupError;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), StartupError> {
+    dlq_redrive::serve().await
+}

@@ -11,6 +11,7 @@ use crate::archive::Archive;
 use crate::journal::Journal;
 use crate::move_tasks::MoveTasks;
 use crate::queues::StackQueues;
+use crate::stuck::StuckJobs;
 use crate::sweep::SweepRules;
 
 /// Everything that the actions work with.
@@ -26,6 +27,8 @@ pub struct Workbench {
     pub journal: Arc<dyn Journal>,
     /// Where discarded messages are kept.
     pub archive: Arc<dyn Archive>,
+    /// Jobs that do not go on by themselves.
+    pub stuck: Arc<dyn StuckJobs>,
     /// SQS's own redrive.
     pub move_tasks: Arc<dyn MoveTasks>,
     /// The time.

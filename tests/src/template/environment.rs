@@ -35,6 +35,7 @@ const CONSUMER: &[(&str, Need)] = &[
     ("IKKAI_MAX_CONCURRENCY", Required),
     ("IKKAI_MAX_ATTEMPTS", Optional),
     ("IKKAI_MAX_PARTS", Optional),
+    ("IKKAI_MAX_GENERATIONS", Optional),
     ("IKKAI_BATCH_CONCURRENCY", Optional),
     ("IKKAI_PROVIDER_RATE_PER_SECOND", Optional),
     ("IKKAI_BACKOFF_BASE_MS", Optional),
@@ -94,6 +95,19 @@ const WEBHOOK_CONSUMER: &[(&str, Need)] = &[("IKKAI_WEBHOOK_SECRET_ID", Required
 
 const SES_FEEDBACK: &[(&str, Need)] = &[("IKKAI_CONTACTS_TABLE", Required)];
 
+const DLQ_REDRIVE: &[(&str, Need)] = &[
+    ("IKKAI_REDRIVE_QUEUES", Required),
+    ("IKKAI_REDRIVE_TABLE", Required),
+    ("IKKAI_ARCHIVE_BUCKET", Required),
+    ("IKKAI_ARCHIVE_PREFIX", Optional),
+    ("IKKAI_MAX_GENERATIONS", Optional),
+    ("IKKAI_RECORD_RETENTION_SECONDS", Required),
+    ("IKKAI_HISTORY_RETENTION_SECONDS", Optional),
+    ("IKKAI_FUNCTION_TIMEOUT_SECONDS", Required),
+    ("IKKAI_SWEEP_WAIT_MS", Optional),
+    ("IKKAI_SWEEP_EMPTIES", Optional),
+];
+
 const PRODUCER_API: &[(&str, Need)] = &[
     ("IKKAI_QUEUES", Required),
     ("IKKAI_RECORD_RETENTION_SECONDS", Required),
@@ -131,6 +145,7 @@ fn own(binary: &str) -> &'static [(&'static str, Need)] {
         "report-consumer" => REPORT_CONSUMER,
         "webhook-consumer" => WEBHOOK_CONSUMER,
         "ses-feedback" => SES_FEEDBACK,
+        "dlq-redrive" => DLQ_REDRIVE,
         _ => &[],
     }
 }

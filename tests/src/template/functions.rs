@@ -86,16 +86,18 @@ pub fn environments_are_what_the_code_reads(stack: &Stack) -> Vec<String> {
     violations
 }
 
-/// What a consumer is told of its own timeout is its timeout.
+/// What a function is told of its own timeout is its timeout; consumers are told.
 #[must_use]
 pub fn functions_know_their_timeout(stack: &Stack) -> Vec<String> {
+    let consumers = stack.consumers();
     stack
-        .consumers()
-        .into_iter()
-        .filter(|consumer| {
-            number(consumer.function.environment("IKKAI_FUNCTION_TIMEOUT_SECONDS")) != consumer.function.number("/Timeout")
+        .of_type("AWS::Lambda::Function")
+        .filter(|function| {
+            let told = function.environment("IKKAI_FUNCTION_TIMEOUT_SECONDS");
+            let consumes = consumers.iter().any(|consumer| consumer.function.name == function.name);
+            (consumes || !told.is_null()) && number(told) != function.number("/Timeout")
         })
-        .map(|consumer| format!("{}: is told another timeout than it has", consumer.function.name))
+        .map(|function| format!("{}: is told another timeout than it has", function.name))
         .collect()
 }
 

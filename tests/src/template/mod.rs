@@ -9,6 +9,7 @@ pub mod buckets;
 mod environment;
 pub mod functions;
 pub mod mappings;
+pub mod operators;
 pub mod policy;
 pub mod queues;
 pub mod roles;

@@ -26,6 +26,7 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
         let of_consumer = |reader: &mut Reader| drop(ConsumerSettings::read(reader));
         match binary(&function) {
             Some("producer-api") => drop(producer_api::Settings::read(&mut reader)),
+            Some("dlq-redrive") => drop(dlq_redrive::Settings::read(&mut reader)),
             Some("ses-feedback") => drop(ses_feedback::Settings::read(&mut reader)),
             Some("email-consumer") => {
                 of_consumer(&mut reader);
@@ -59,6 +60,14 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
 
 /// A value as it arrives in the function; a reference to a resource arrives as some name, also inside a text.
 pub(super) fn text(value: &Value) -> String {
-    let text = value.as_str().or_else(|| value["Fn::Sub"].as_str()).or_else(|| logical_id(value));
-    text.map_or_else(|| value.to_string(), str::to_owned)
+    if let Some(text) = value["Fn::Sub"].as_str() {
+        let mut parts = text.split("${");
+        let start = parts.next().unwrap_or_default().to_owned();
+        let named = |part: &str| match part.split_once('}') {
+            Some((reference, rest)) => format!("{}{rest}", reference.split('.').next().unwrap_or_default()),
+            None => part.to_owned(),
+        };
+        return start + &parts.map(named).collect::<String>();
+    }
+    value.as_str().or_else(|| logical_id(value)).map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -7,6 +7,10 @@ use super::stack::{Resource, Stack, listed};
 /// Attribute that holds when an item expires, in epoch seconds.
 const EXPIRY_ATTRIBUTE: &str = "expires_at";
 
+/// The keys that the code uses, by the variable that names the table.
+const KEYS: [(&str, &[&str]); 3] =
+    [("IKKAI_JOBS_TABLE", &["job_id"]), ("IKKAI_CONTACTS_TABLE", &["user_id"]), ("IKKAI_REDRIVE_TABLE", &["pk", "sk"])];
+
 /// Every table removes expired items by the attribute that the code writes.
 #[must_use]
 pub fn items_expire_by_the_attribute_of_the_code(stack: &Stack) -> Vec<String> {
@@ -50,17 +54,18 @@ pub fn tables_refuse_deletion(stack: &Stack) -> Vec<String> {
 pub fn tables_have_the_keys_of_the_code(stack: &Stack) -> Vec<String> {
     let mut violations = Vec::new();
     for function in stack.of_type("AWS::Lambda::Function") {
-        for (variable, key) in [("IKKAI_JOBS_TABLE", "job_id"), ("IKKAI_CONTACTS_TABLE", "user_id")] {
+        for (variable, key) in KEYS {
             let told = function.environment(variable);
             if told.is_null() {
                 continue;
             }
+            let kinds = key.iter().zip(["HASH", "RANGE"]);
+            let schema: Vec<Value> = kinds.map(|(name, kind)| json!({"AttributeName": name, "KeyType": kind})).collect();
             let has_key = stack.target(told).is_some_and(|table| {
-                *table.at("/KeySchema") == json!([{"AttributeName": key, "KeyType": "HASH"}])
-                    && attribute_type(&table, key) == "S"
+                *table.at("/KeySchema") == json!(schema) && key.iter().all(|name| attribute_type(&table, name) == "S")
             });
             if !has_key {
-                violations.push(format!("{}: {variable} is not a table with the string key {key}", function.name));
+                violations.push(format!("{}: {variable} is not a table with the string key {key:?}", function.name));
             }
         }
     }

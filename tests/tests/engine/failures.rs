@@ -5,21 +5,12 @@ use ikkai::job::{IdempotencyKey, JobId};
 use ikkai_cli::local::proxy::Rule;
 use serde_json::json;
 
-use crate::harness::{Lab, on_engine, on_stack};
-
-const CALLER: &str = "tester";
-
-/// The id that a job will have: it is known before the job is posted, so faults can be prepared for it.
-fn job_id_of(lab: &Lab, key: &str) -> JobId {
-    let job_type = ikkai::job::find("email.send").expect("registered").job_type();
-    let _ = lab;
-    JobId::derive(&format!("local:{CALLER}"), &job_type, &IdempotencyKey::parse(key).expect("a key"))
-}
+use crate::harness::{CALLER, Lab, on_engine, on_stack};
 
 async fn post(lab: &Lab, key: &str, user: &str) -> JobId {
     let posted = lab.post_as(CALLER, key, &lab.mail_to(user, key)).await;
     assert_eq!(posted.status, 202, "{posted:?}");
-    let job_id = job_id_of(lab, key);
+    let job_id = lab.job_id_of(key);
     assert_eq!(posted.body["jobId"], job_id.as_str());
     job_id
 }
@@ -28,7 +19,7 @@ async fn post(lab: &Lab, key: &str, user: &str) -> JobId {
 fn a_flaky_provider_costs_a_second_attempt_and_no_second_mail() {
     on_engine(async |lab| {
         let key = lab.key("flaky");
-        let job_id = job_id_of(lab, &key);
+        let job_id = lab.job_id_of(&key);
         let fault = Rule::on("ses.SendEmail").job(job_id.as_str()).times(1).answer(500, "InternalFailure", "something broke");
         let fault = lab.aws.proxy().add(fault);
         post(lab, &key, "user-2").await;
@@ -98,7 +89,7 @@ fn the_same_key_with_other_content_on_the_queue_never_runs() {
 fn a_provider_that_is_down_for_longer_than_the_receives_last_dead_letters_nothing() {
     on_engine(async |lab| {
         let key = lab.key("outage");
-        let job_id = job_id_of(lab, &key);
+        let job_id = lab.job_id_of(&key);
         let deferrals = 8;
         let down =
             Rule::on("ses.SendEmail").job(job_id.as_str()).times(deferrals).answer(429, "TooManyRequestsException", "slow down");
@@ -121,7 +112,7 @@ fn a_provider_that_is_down_for_longer_than_the_receives_last_dead_letters_nothin
 fn a_mail_whose_answer_was_lost_is_in_doubt_and_never_sent_twice() {
     on_engine(async |lab| {
         let key = lab.key("lost-answer");
-        let job_id = job_id_of(lab, &key);
+        let job_id = lab.job_id_of(&key);
         lab.aws.proxy().add(Rule::on("ses.SendEmail").job(job_id.as_str()).times(1).forward_then_drop());
         post(lab, &key, "user-1").await;
         lab.dead_letter_with(job_id.as_str()).await;
@@ -179,7 +170,7 @@ fn a_worker_killed_before_its_effect_leaves_a_job_that_runs_again() {
 fn a_worker_killed_after_its_effect_leaves_a_job_in_doubt_and_no_second_mail() {
     on_stack("killed-late", &FAST, async |lab| {
         let key = lab.key("killed-late");
-        let job_id = job_id_of(lab, &key);
+        let job_id = lab.job_id_of(&key);
         let sent = lab.aws.proxy().add(Rule::on("ses.SendEmail").job(job_id.as_str()).times(1).forward_then_hold());
         post(lab, &key, "user-1").await;
         sent.arrived().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use ikkai::clock::{Clock, SystemClock};
 use ikkai::idempotency::{DynamoStore, JobRecord, JobStore, Status};
-use ikkai::job::JobId;
+use ikkai::job::{IdempotencyKey, JobId};
 use ikkai_cli::local::checkout::Checkout;
 use ikkai_cli::local::environment::{LocalAws, Options};
 use ikkai_cli::local::objects::Bucket;
@@ -20,6 +20,9 @@ use ikkai_cli::progress::Progress;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OnceCell};
+
+/// Who posts, where nobody is named.
+pub(crate) const CALLER: &str = "tester";
 
 /// Longest time anything here may take before a test calls it lost.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -111,6 +114,7 @@ fn scaled_parameters() -> BTreeMap<String, String> {
         ("BillingMaxAttempts", "3"),
         ("BillingMaxReceiveCount", "5"),
         ("ImageMaxReceiveCount", "5"),
+        ("RedriveTimeoutSeconds", "60"),
         ("WebhookBackoffBaseMs", "500"),
         ("WebhookBackoffCapMs", "1000"),
     ]
@@ -157,9 +161,15 @@ impl Lab {
 
     /// Posts a job and returns its id.
     pub(crate) async fn post(&self, key: &str, job: &Value) -> JobId {
-        let posted = self.post_as("tester", key, job).await;
+        let posted = self.post_as(CALLER, key, job).await;
         assert_eq!(posted.status, 202, "{posted:?}");
         JobId::parse_stored(posted.body["jobId"].as_str().expect("a job id")).expect("a job id")
+    }
+
+    /// The id that a mail's job will have: it is known before the job is posted, so faults can be prepared for it.
+    pub(crate) fn job_id_of(&self, key: &str) -> JobId {
+        let job_type = ikkai::job::find("email.send").expect("registered").job_type();
+        JobId::derive(&format!("local:{CALLER}"), &job_type, &IdempotencyKey::parse(key).expect("a key"))
     }
 
     /// Puts a message on the mails' queue without the API.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stacks::{holds, notices, variable};
 
-const BUCKETS: [&str; 2] = ["AssetsBucket", "ReportsBucket"];
+const BUCKETS: [&str; 3] = ["AssetsBucket", "ReportsBucket", "ArchiveBucket"];
 
 #[test]
 fn buckets_are_private_encrypted_and_owned_by_this_account() {

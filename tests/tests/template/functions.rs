@@ -8,7 +8,10 @@ use crate::stacks::{CONSUMERS, every_stack, holds, notices, variable};
 /// The logical ids of all functions.
 fn all() -> Vec<String> {
     let of_consumers = CONSUMERS.map(|name| format!("{name}ConsumerFunction"));
-    of_consumers.into_iter().chain(["ProducerApiFunction".to_owned(), "SesFeedbackFunction".to_owned()]).collect()
+    of_consumers
+        .into_iter()
+        .chain(["ProducerApiFunction", "SesFeedbackFunction", "DlqRedriveFunction"].map(str::to_owned))
+        .collect()
 }
 
 #[test]
@@ -53,13 +56,14 @@ fn environments_are_what_the_code_reads_and_within_what_lambda_takes() {
         ("ReportConsumerFunction", "IKKAI_REPORTS_BUCKET"),
         ("WebhookConsumerFunction", "IKKAI_WEBHOOK_SECRET_ID"),
         ("SesFeedbackFunction", "IKKAI_CONTACTS_TABLE"),
+        ("DlqRedriveFunction", "IKKAI_REDRIVE_QUEUES"),
     ] {
         notices(rule, &format!("{function}: {missing} is missing"), |stack| stack.remove(function, &variable(missing)));
         notices(rule, &format!("{function}: IKKAI_MAX_RETRIES is not read"), |stack| {
             stack.set(function, &variable("IKKAI_MAX_RETRIES"), json!("3"));
         });
     }
-    for function in ["ProducerApiFunction", "SesFeedbackFunction"] {
+    for function in ["ProducerApiFunction", "SesFeedbackFunction", "DlqRedriveFunction"] {
         notices(rule, &format!("{function}: IKKAI_DEFER_SECONDS is not read"), |stack| {
             stack.set(function, &variable("IKKAI_DEFER_SECONDS"), json!("60"));
         });
@@ -91,6 +95,13 @@ fn functions_start_with_every_value_that_a_parameter_allows() {
     notices(rule, "EmailConsumerFunction: IKKAI_PROVIDER_TIMEOUT_MS", |stack| {
         stack.set("EmailConsumerFunction", &variable("IKKAI_PROVIDER_TIMEOUT_MS"), json!("99"));
     });
+    for (name, value) in
+        [("IKKAI_REDRIVE_QUEUES", "[]"), ("IKKAI_MAX_GENERATIONS", "0"), ("IKKAI_ARCHIVE_PREFIX", "/"), ("IKKAI_JOBS_TABLE", "")]
+    {
+        notices(rule, &format!("DlqRedriveFunction: {name}"), |stack| {
+            stack.set("DlqRedriveFunction", &variable(name), json!(value));
+        });
+    }
     for (name, value) in [("IKKAI_SEND_LEASE_MS", "499"), ("IKKAI_QUEUES", "{}"), ("IKKAI_CALLER_POLICY", "{}")] {
         notices(rule, &format!("ProducerApiFunction: {name}"), |stack| {
             stack.set("ProducerApiFunction", &variable(name), json!(value));
@@ -107,6 +118,9 @@ fn consumers_know_their_timeout_keep_within_it_and_may_renew() {
         notices(functions::functions_know_their_timeout, &function, |stack| stack.set(&function, "/Timeout", json!(31)));
         notices(functions::renewal_is_not_taken_for_a_loop, &function, |stack| stack.remove(&function, "/RecursiveLoop"));
     }
+    notices(functions::functions_know_their_timeout, "DlqRedriveFunction", |stack| {
+        stack.set("DlqRedriveFunction", "/Timeout", json!(899));
+    });
     for function in ["EmailConsumerFunction", "BillingConsumerFunction", "WebhookConsumerFunction"] {
         let rule = functions::provider_calls_fit_into_an_invocation;
         notices(rule, function, |stack| stack.set(function, &variable("IKKAI_PROVIDER_TIMEOUT_MS"), json!("22500")));

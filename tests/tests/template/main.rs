@@ -5,6 +5,7 @@ mod buckets;
 mod doors;
 mod functions;
 mod mappings;
+mod operators;
 mod parameters;
 mod queues;
 mod roles;

@@ -43,6 +43,13 @@ fn parameters_that_would_break_a_rule_are_refused() {
         ("BillingKeyWindowSeconds", "86401"),
         ("ReportFunctionTimeoutSeconds", "6"),
         ("BillingProviderRatePerSecond", "0"),
+        ("MaxRedrives", "0"),
+        ("RedriveTimeoutSeconds", "901"),
+        ("RedriveTimeoutSeconds", "59"),
+        ("RedriveReservedConcurrency", "0"),
+        ("RedriveHistoryDays", "31"),
+        ("ArchiveDays", "0"),
+        ("AlarmTopicArn", "alarms"),
     ];
     let of_consumers = [
         ("MaxReceiveCount", "4"),

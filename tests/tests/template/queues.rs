@@ -53,8 +53,11 @@ fn dead_letter_queues_keep_messages_for_14_days_and_accept_their_source_alone() 
 fn succeeded_records_outlive_every_copy_of_their_message() {
     let rule = queues::records_outlive_messages;
     holds(rule);
-    for function in
-        CONSUMERS.map(|name| format!("{name}ConsumerFunction")).iter().map(String::as_str).chain(["ProducerApiFunction"])
+    for function in CONSUMERS
+        .map(|name| format!("{name}ConsumerFunction"))
+        .iter()
+        .map(String::as_str)
+        .chain(["ProducerApiFunction", "DlqRedriveFunction"])
     {
         let retention = variable("IKKAI_RECORD_RETENTION_SECONDS");
         notices(rule, function, |stack| stack.set(function, &retention, json!("1727999")));

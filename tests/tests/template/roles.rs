@@ -42,7 +42,12 @@ fn every_function_has_a_role_of_its_own() {
     notices(rule, "ProducerApiRole", |stack| {
         stack.set("EmailConsumerFunction", "/Role", json!({"Fn::GetAtt": ["ProducerApiRole", "Arn"]}));
     });
-    for role in CONSUMERS.map(|name| format!("{name}ConsumerRole")).iter().map(String::as_str).chain(["SesFeedbackRole"]) {
+    for role in CONSUMERS
+        .map(|name| format!("{name}ConsumerRole"))
+        .iter()
+        .map(String::as_str)
+        .chain(["SesFeedbackRole", "DlqRedriveRole"])
+    {
         notices(rule, role, |stack| stack.set(role, "/AssumeRolePolicyDocument/Statement/0/Principal", json!("*")));
         notices(rule, role, |stack| {
             stack.set(role, "/ManagedPolicyArns", json!(["arn:aws:iam::aws:policy/AdministratorAccess"]));
@@ -121,7 +126,7 @@ fn mail_is_sent_as_the_sender_alone() {
 }
 
 /// A request of a table: of the job with this id.
-fn of_job<'a>(action: &'a str, id: &str) -> Request<'a> {
+pub(crate) fn of_job<'a>(action: &'a str, id: &str) -> Request<'a> {
     Request { action, resource: "JobsTable", context: json!({"dynamodb:leadingkeys": [id]}) }
 }
 
@@ -132,13 +137,13 @@ fn attributes<'a>(action: &'a str, names: impl IntoIterator<Item = &'static str>
     Request { action, resource: "JobsTable", context }
 }
 
-fn plain<'a>(action: &'a str, resource: &'a str) -> Request<'a> {
+pub(crate) fn plain<'a>(action: &'a str, resource: &'a str) -> Request<'a> {
     Request { action, resource, context: json!({}) }
 }
 
 /// The requests are decided as expected, by an evaluator that is not ours.
 #[track_caller]
-fn decides(function: &str, cases: Vec<(Request<'_>, bool)>) {
+pub(crate) fn decides(function: &str, cases: Vec<(Request<'_>, bool)>) {
     let (requests, expected): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
     let stack: &Stack = &every_stack().stacks[0];
     for ((request, expected), decided) in requests.iter().zip(expected).zip(allows(stack, function, &requests)) {

@@ -5,11 +5,13 @@ use serde_json::json;
 
 use crate::stacks::{holds, notices};
 
+const TABLES: [&str; 3] = ["JobsTable", "ContactsTable", "RedriveTable"];
+
 #[test]
 fn expired_items_go_by_the_attribute_that_the_code_writes() {
     let rule = tables::items_expire_by_the_attribute_of_the_code;
     holds(rule);
-    for table in ["JobsTable", "ContactsTable"] {
+    for table in TABLES {
         notices(rule, table, |stack| stack.set(table, "/TimeToLiveSpecification/AttributeName", json!("ttl")));
         notices(rule, table, |stack| stack.set(table, "/TimeToLiveSpecification/Enabled", json!(false)));
     }
@@ -21,6 +23,10 @@ fn tables_have_the_keys_of_the_code() {
     holds(rule);
     notices(rule, "EmailConsumerFunction", |stack| {
         stack.set("ContactsTable", "/KeySchema/0/AttributeName", json!("email"));
+    });
+    notices(rule, "DlqRedriveFunction", |stack| stack.remove("RedriveTable", "/KeySchema/1"));
+    notices(rule, "DlqRedriveFunction", |stack| {
+        stack.set("RedriveTable", "/AttributeDefinitions/1/AttributeType", json!("N"));
     });
     notices(rule, "SesFeedbackFunction", |stack| {
         stack.set("ContactsTable", "/AttributeDefinitions/0/AttributeType", json!("N"));
@@ -45,12 +51,12 @@ fn reports_have_an_index_of_keys_that_never_change() {
 fn tables_are_encrypted_backed_up_and_refuse_deletion_unless_told_otherwise() {
     holds(tables::tables_are_encrypted_and_backed_up);
     holds(tables::tables_refuse_deletion);
-    for table in ["JobsTable", "ContactsTable"] {
+    for table in TABLES {
         notices(tables::tables_are_encrypted_and_backed_up, table, |stack| stack.remove(table, "/SSESpecification"));
         notices(tables::tables_are_encrypted_and_backed_up, table, |stack| {
             stack.remove(table, "/PointInTimeRecoverySpecification");
         });
     }
     let unprotected = synthesize(&[parameters(&[("DeletionProtection", "false")])]);
-    assert_eq!(tables::tables_refuse_deletion(&unprotected.stacks[0]).len(), 2);
+    assert_eq!(tables::tables_refuse_deletion(&unprotected.stacks[0]).len(), TABLES.len());
 }

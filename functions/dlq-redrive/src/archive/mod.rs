@@ -1,11 +1,13 @@
 //! Where discarded messages are kept.
 
 mod memory;
+mod s3;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
 pub use self::memory::{ArchiveFault, MemoryArchive};
+pub use self::s3::S3Archive;
 
 /// Keeps what is removed from queues.
 #[async_trait]

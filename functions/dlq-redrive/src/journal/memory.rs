@@ -151,3 +151,32 @@ impl Journal for MemoryJournal {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::journal::conformance;
+
+    #[tokio::test]
+    async fn the_journal_in_memory_conforms() {
+        conformance::suite(Arc::new(MemoryJournal::new()), "memory").await;
+    }
+
+    #[tokio::test]
+    async fn faults_are_played_in_order() {
+        let journal = MemoryJournal::new();
+        let unavailable = JournalError::Unavailable { operation: "any", code: "busy".to_owned() };
+        for fault in [JournalFault::Pass, JournalFault::Refuse(unavailable.clone()), JournalFault::LoseAnswer] {
+            journal.fail_next(fault);
+        }
+        let run = conformance::run("r", &["email"], EpochMillis::from_i64(1));
+        assert_eq!(journal.find("r").await, Ok(None));
+        assert_eq!(journal.begin(&run).await, Err(unavailable));
+        assert!(journal.runs().is_empty());
+        journal.begin(&run).await.unwrap_err();
+        assert_eq!(journal.runs(), [run]);
+        assert_eq!(journal.calls(), ["find", "begin", "begin"]);
+    }
+}

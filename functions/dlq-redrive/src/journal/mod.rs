@@ -1,5 +1,7 @@
 //! What operators did: runs, their verdicts, and the lock that lets one run work on a queue at a time.
 
+pub mod conformance;
+mod dynamodb;
 mod memory;
 
 use async_trait::async_trait;
@@ -7,6 +9,7 @@ use ikkai::clock::EpochMillis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::dynamodb::DynamoDbJournal;
 pub use self::memory::{JournalFault, MemoryJournal};
 use crate::protocol::{MessageVerdict, RunSummary};
 

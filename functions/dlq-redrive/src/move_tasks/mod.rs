@@ -1,11 +1,13 @@
 //! SQS's own redrive.
 
 mod scripted;
+mod sqs;
 
 use async_trait::async_trait;
 use ikkai::queue::QueueName;
 
 pub use self::scripted::ScriptedMoveTasks;
+pub use self::sqs::SqsMoveTasks;
 
 use crate::protocol::{MoveTask, Refusal};
 

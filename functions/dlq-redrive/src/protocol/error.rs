@@ -64,6 +64,8 @@ pub enum RefusalCode {
     Unavailable,
     /// The engine or the service does not know this operation.
     Unsupported,
+    /// The function itself failed; its log says where.
+    Internal,
 }
 
 impl Refusal {

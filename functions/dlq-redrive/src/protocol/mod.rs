@@ -7,6 +7,7 @@ mod answer;
 mod error;
 mod filter;
 mod request;
+mod schema;
 mod verdict;
 
 pub use self::answer::{
@@ -19,6 +20,7 @@ pub use self::request::{
     Action, Discard, HistoryRequest, Inspect, List, MoveOperation, MoveTaskRequest, Redrive, Request, Resolve, ResolveAs,
     StatusRequest,
 };
+pub use self::schema::{answer_schema, request_schema};
 pub use self::verdict::{MessageVerdict, VerdictCode};
 
 /// The version of requests and answers.

@@ -30,6 +30,7 @@ mod sending;
 
 use self::admission::Admitted;
 use self::order::Order;
+pub(crate) use self::rebuilt::may_be_on_its_way;
 use crate::protocol::{Discard, DiscardAnswer, Redrive, RedriveAnswer, Refusal};
 use crate::workbench::{Invocation, Workbench};
 

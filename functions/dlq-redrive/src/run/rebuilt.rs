@@ -162,7 +162,8 @@ fn fate(part: &Part<'_>, record: &JobRecord) -> Fate {
     }
 }
 
-fn may_be_on_its_way(record: &JobRecord, now: EpochMillis) -> bool {
+/// Whether a job that waits for a message may get one by itself.
+pub(crate) fn may_be_on_its_way(record: &JobRecord, now: EpochMillis) -> bool {
     let due = record.retry_at.map_or(record.updated_at, |due| due.max(record.updated_at));
     due + ON_ITS_WAY > now
 }

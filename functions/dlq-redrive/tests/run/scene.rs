@@ -69,6 +69,7 @@ impl Scene {
             ledger: Ledger::new(table, shared.clone()),
             journal: journal.clone(),
             archive: archive.clone(),
+            stuck: records.clone(),
             move_tasks: move_tasks.clone(),
             clock: shared,
             metrics: Metrics::new("Ikkai", "dlq-redrive"),
