@@ -45,16 +45,16 @@ pub(super) struct Ready {
 impl Part<'_> {
     /// Puts messages back at the run's pace.
     pub(super) async fn send_drafts(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Step {
-        let mut waiting = drafts;
+        let mut waiting = self.keep_hidden(queue, drafts).await;
         while !waiting.is_empty() {
-            let later = waiting.split_off(self.pace.at_once().min(waiting.len()));
-            if !self.pace.turn(waiting.len(), self.time_left()).await {
-                waiting.extend(later);
+            let count = self.pace.at_once().min(waiting.len());
+            if !self.pace.turn(count, self.time_left()).await {
                 self.release_now(queue, &waiting).await;
                 return Err(End::OutOfTime { resume_in: Duration::ZERO });
             }
-            let hidden = self.keep_hidden(queue, waiting).await;
-            let ready = self.prepare_all(queue, hidden).await;
+            waiting = self.keep_hidden(queue, waiting).await;
+            let later = waiting.split_off(count.min(waiting.len()));
+            let ready = self.prepare_all(queue, waiting).await;
             let step = self.send_ready(queue, ready).await;
             if let Err(end) = step.and_then(|()| self.in_order("the jobs table takes no writes")) {
                 self.release_now(queue, &later).await;
@@ -77,29 +77,36 @@ impl Part<'_> {
         }
     }
 
-    /// Hides messages for longer whose turn came late. One that somebody else may have by now is left: it comes out again.
+    /// Hides messages for longer that would be visible again before they are dealt with. One that somebody else may have by now is left: it comes
+    /// out again.
     async fn keep_hidden(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Draft> {
         let hidden_for = self.workbench.limits.sweep.hidden_for;
-        let until = self.workbench.clock.now() + HANDLING.min(hidden_for / 3);
-        let (mut hidden, mut late): (Vec<_>, Vec<_>) = drafts.into_iter().partition(|draft| draft.hidden_until > until);
-        if late.is_empty() {
-            return hidden;
-        }
-        let handles = late.iter().map(|draft| draft.letter.message.receipt_handle.clone());
+        let now = self.workbench.clock.now();
+        let is_late = |draft: &&Draft| draft.hidden_until <= now + HANDLING.min(hidden_for / 3);
+        let handles = drafts.iter().filter(is_late).map(|draft| draft.letter.message.receipt_handle.clone());
         let changes: Vec<_> = handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: hidden_for }).collect();
-        let changed_at = self.workbench.clock.now();
-        let verdicts = match change_each(&*queue.dead_letters, &changes).await {
-            Ok(verdicts) => verdicts,
-            Err(error) => vec![Err(error); late.len()],
-        };
-        for (mut draft, verdict) in late.drain(..).zip(verdicts) {
-            if verdict.is_ok() {
-                draft.hidden_until = changed_at + hidden_for;
-                hidden.push(draft);
-            } else {
-                let detail = "the message was visible again before its turn; the next run finds it";
-                self.judge(queue, &draft.letter, VerdictCode::Changed, Some(detail.to_owned()));
+        if changes.is_empty() {
+            return drafts;
+        }
+        let mut verdicts = Vec::with_capacity(changes.len());
+        for changes in changes.chunks(MAX_ENTRIES) {
+            verdicts.extend(match change_each(&*queue.dead_letters, changes).await {
+                Ok(verdicts) => verdicts,
+                Err(error) => vec![Err(error); changes.len()],
+            });
+        }
+        let mut verdicts = verdicts.into_iter();
+        let mut hidden = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            if is_late(&&draft) {
+                if !matches!(verdicts.next(), Some(Ok(()))) {
+                    let detail = "the message was visible again before its turn; the next run finds it";
+                    self.judge(queue, &draft.letter, VerdictCode::Changed, Some(detail.to_owned()));
+                    continue;
+                }
+                draft.hidden_until = now + hidden_for;
             }
+            hidden.push(draft);
         }
         hidden
     }

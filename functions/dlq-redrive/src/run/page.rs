@@ -135,7 +135,7 @@ impl Part<'_> {
         if self.progress.undeleted.contains(&letter.message.message_id) {
             return Standing::SentBefore;
         }
-        let is_late = letter.message.sent_at.is_some_and(|sent| sent > self.run.began_at + CLOCK_TOLERANCE);
+        let is_late = self.is_late(letter);
         self.late += u64::from(is_late);
         if !is_meant(&self.order.filter, letter, queue, now) {
             return Standing::NotMeant;
@@ -146,6 +146,14 @@ impl Part<'_> {
             (false, true) => Standing::NotMeant,
             (false, false) => Standing::Meant,
         }
+    }
+
+    /// Whether the message came into the queue after the run's start: it was sent after it, or given up after it.
+    fn is_late(&self, letter: &DeadLetter) -> bool {
+        let began_at = self.run.began_at;
+        let died_later =
+            |place: &Place| place.record.as_ref().and_then(|record| record.died_at).is_some_and(|died| died > began_at);
+        letter.message.sent_at.is_some_and(|sent| sent > began_at + CLOCK_TOLERANCE) || letter.places.iter().any(died_later)
     }
 
     /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only the last are known by name: a message from

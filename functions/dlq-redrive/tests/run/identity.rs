@@ -89,7 +89,7 @@ async fn a_caller_who_repeats_a_request_that_is_at_work_is_told_to_wait() {
 #[tokio::test(start_paused = true)]
 async fn the_lock_of_a_run_that_died_ends_by_itself() {
     let scene = Scene::new();
-    scene.many_dead(30);
+    scene.many_dead(100);
     let request = redrive(json!({ "runId": "run-1", "ratePerSecond": 1 }));
     let dying = run::redrive(&scene.workbench, &request, &scene.until(Duration::from_secs(60))).await;
     assert_eq!(dying.unwrap().state, RunState::Continues);

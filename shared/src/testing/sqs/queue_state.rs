@@ -22,6 +22,8 @@ pub(super) struct QueueState {
     pub(super) rules: QueueRules,
     messages: BTreeMap<u64, StoredMessage>,
     recent: HashMap<String, EpochMillis>,
+    /// No message was sent earlier.
+    oldest: Option<EpochMillis>,
     departed: Vec<(StoredMessage, Departure)>,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Taken {
 
 impl QueueState {
     pub(super) fn new(name: QueueName, rules: QueueRules) -> Self {
-        Self { name, rules, messages: BTreeMap::new(), recent: HashMap::new(), departed: Vec::new() }
+        Self { name, rules, messages: BTreeMap::new(), recent: HashMap::new(), oldest: None, departed: Vec::new() }
     }
 
     pub(super) fn messages(&self) -> impl Iterator<Item = &StoredMessage> {
@@ -48,11 +50,15 @@ impl QueueState {
     /// Drops what is past its retention.
     pub(super) fn expire(&mut self, now: EpochMillis) {
         let retention = self.rules.retention;
+        if self.oldest.is_none_or(|oldest| oldest + retention > now) {
+            return;
+        }
         let over: Vec<u64> =
             self.messages.iter().filter(|(_, kept)| kept.sent_at + retention <= now).map(|(sequence, _)| *sequence).collect();
         for sequence in over {
             self.depart(sequence, Departure::Expired);
         }
+        self.oldest = self.messages.values().map(|kept| kept.sent_at).min();
     }
 
     pub(super) fn send(&mut self, message: &OutgoingMessage, sequence: u64, now: EpochMillis) -> Result<(), QueueError> {
@@ -81,7 +87,7 @@ impl QueueState {
             source: None,
             visible_at: now + delay,
         };
-        self.messages.insert(sequence, stored);
+        self.insert(sequence, stored);
         Ok(())
     }
 
@@ -109,7 +115,7 @@ impl QueueState {
             visible_at: now,
             ..dead
         };
-        self.messages.insert(sequence, buried);
+        self.insert(sequence, buried);
     }
 
     /// Receives up to `max` messages. `buries` says whether there is a dead-letter queue to move to.
@@ -200,6 +206,11 @@ impl QueueState {
             }
         }
         depth
+    }
+
+    fn insert(&mut self, sequence: u64, stored: StoredMessage) {
+        self.oldest = Some(self.oldest.map_or(stored.sent_at, |oldest| oldest.min(stored.sent_at)));
+        self.messages.insert(sequence, stored);
     }
 
     fn depart(&mut self, sequence: u64, how: Departure) {
