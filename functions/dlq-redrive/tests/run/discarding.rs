@@ -62,7 +62,7 @@ async fn what_somebody_works_on_or_nobody_knows_is_left() {
     scene.buried("running", |record| record.status = Status::Running);
     scene.buried("doubt", |record| record.status = Status::InDoubt);
     scene.buried("dead-in-doubt", |record| {
-        record.last_error = Some(LastError::new(ErrorClass::Ambiguous, "timeout", "who knows"))
+        record.last_error = Some(LastError::new(ErrorClass::Ambiguous, "timeout", "who knows"));
     });
     scene.buried("accepted", |record| record.status = Status::Accepted);
     scene.buried("done", |record| record.status = Status::Succeeded);

@@ -258,7 +258,6 @@ async fn a_dead_letter_queue_that_cannot_be_read_is_told() {
 async fn a_crash_at_any_call_loses_nothing_and_runs_no_job_twice() {
     for call in 1..=8 {
         for moment in [Moment::Before, Moment::After] {
-            println!("crash at call {call}, {moment:?}");
             let scene = Scene::new();
             scene.many_dead(15);
             scene.sqs.crash_at(call, moment);

@@ -49,7 +49,8 @@ async fn few_failures_among_many_successes_do_not_stop_a_run() {
     let moody = async {
         tokio::time::sleep(Duration::from_millis(5_500)).await;
         *consumer.mailer.mood.lock().unwrap() = Mood::Ill;
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // Long enough for two polls of the consumer: one of them finds messages, whoever comes first in a second.
+        tokio::time::sleep(Duration::from_secs(2)).await;
         *consumer.mailer.mood.lock().unwrap() = Mood::Well;
         std::future::pending::<()>().await;
     };
@@ -59,7 +60,7 @@ async fn few_failures_among_many_successes_do_not_stop_a_run() {
         () = moody => unreachable!(),
     };
     assert_eq!((answer.state, answer.tally.redriven), (RunState::Finished, 200), "{answer:?}");
-    assert!(answer.tally.succeeded_again > 100 && answer.tally.failed_again > 0, "{:?}", answer.tally);
+    assert!(answer.tally.succeeded_again > 50 && answer.tally.failed_again > 0, "{:?}", answer.tally);
 }
 
 #[tokio::test(start_paused = true)]
