@@ -56,8 +56,8 @@ impl Part<'_> {
         let looked_everywhere = self.room() > 0 && self.order.filter.job_ids.is_empty();
         (unseen > 0 && looked_everywhere).then(|| {
             format!(
-                "{unseen} of the {} messages that were counted at the start did not come out: somebody else has them, or a look hides them; \
-                 run again later",
+                "{unseen} of the {} messages that were counted at the start did not come out: somebody else has them, or a look \
+                 hides them; run again later",
                 tally.snapshot
             )
         })
@@ -119,7 +119,8 @@ impl Part<'_> {
         let run_id = &self.run.summary.run_id;
         let refusal = refusal(error);
         let message = format!(
-            "{}; messages were worked on, see the log lines of the run {run_id}. Repeat the request with that runId and the same cursor to go on",
+            "{}; messages were worked on, see the log lines of the run {run_id}. Repeat the request with that runId and the same \
+             cursor to go on",
             refusal.message
         );
         Refusal { message, ..refusal }

@@ -7,7 +7,8 @@ use super::part::Part;
 use crate::queues::StackQueue;
 
 impl Part<'_> {
-    /// Deletes received messages; whether each of them is gone, in order. To delete a message twice does no harm, so what failed is tried again.
+    /// Deletes received messages; whether each of them is gone, in order. To delete a message twice does no harm, so what failed
+    /// is tried again.
     pub(super) async fn delete(&mut self, queue: &StackQueue, receipt_handles: &[String]) -> Vec<Result<(), QueueError>> {
         let mut verdicts = Vec::with_capacity(receipt_handles.len());
         for handles in receipt_handles.chunks(MAX_ENTRIES) {

@@ -77,8 +77,8 @@ impl Part<'_> {
         }
     }
 
-    /// Hides messages for longer that would be visible again before they are dealt with. One that somebody else may have by now is left: it comes
-    /// out again.
+    /// Hides messages for longer that would be visible again before they are dealt with. One that somebody else may have by now
+    /// is left: it comes out again.
     async fn keep_hidden(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Draft> {
         let hidden_for = self.workbench.limits.sweep.hidden_for;
         let now = self.workbench.clock.now();
@@ -158,8 +158,8 @@ impl Part<'_> {
         step
     }
 
-    /// One by one, each under a deduplication id that no earlier sending had. What follows a message of its group that could not be sent waits for
-    /// the next run.
+    /// One by one, each under a deduplication id that no earlier sending had. What follows a message of its group that could not
+    /// be sent waits for the next run.
     async fn send_in_order(&mut self, target: &StackQueue, batch: &[Ready]) -> Vec<SendVerdict> {
         let mut verdicts = Vec::with_capacity(batch.len());
         for ready in batch {

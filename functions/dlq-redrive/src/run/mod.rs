@@ -1,13 +1,14 @@
 //! Runs: putting messages back, and removing them, in bounded parts that can be repeated.
 //!
 //! ```text
-//! order ─▶ admission (run id, locks, move tasks, snapshot) ─▶ part: queue by queue ─▶ page by page ─┬─▶ canary, what comes back, checkpoint
-//!                                                            │                                     └─▶ jobs without a message
-//!                                                            └─▶ closing: finished, stopped, or to be continued by cursor
+//! order ─▶ admission: run id, locks, move tasks, snapshot
+//!              └─▶ part: queue by queue, page by page ─▶ canary, what comes back, checkpoint
+//!                     ├─▶ jobs without a message
+//!                     └─▶ closing: finished, stopped, or to be continued by cursor
 //! ```
 //!
-//! A message is sent before it is deleted, and deleted only when its sending was confirmed: whatever breaks in between leaves a copy too many of the
-//! same job, never one too few.
+//! A message is sent before it is deleted, and deleted only when its sending was confirmed: whatever breaks in between leaves a
+//! copy too many of the same job, never one too few.
 
 mod admission;
 mod canary;

@@ -156,8 +156,8 @@ impl Part<'_> {
         letter.message.sent_at.is_some_and(|sent| sent > began_at + CLOCK_TOLERANCE) || letter.places.iter().any(died_later)
     }
 
-    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only the last are known by name: a message from
-    /// after the start whose job was put back before is one of them too.
+    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only the last are known by
+    /// name: a message from after the start whose job was put back before is one of them too.
     fn has_failed_again(&self, place: &Place, is_late: bool, now: EpochMillis) -> bool {
         let Some(record) = place.record.as_ref().filter(|record| !record.is_expired(now)) else { return false };
         let was_sent = self.sent_here.contains(record.job_id.as_str())

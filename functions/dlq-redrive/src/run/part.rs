@@ -106,7 +106,8 @@ impl<'a> Part<'a> {
         self.jobs_without_message().await
     }
 
-    /// Goes through one dead-letter queue. What is left of it stays hidden when the run goes on, so that the next part does not read it again.
+    /// Goes through one dead-letter queue. What is left of it stays hidden when the run goes on, so that the next part does not
+    /// read it again.
     async fn go_through(&mut self, queue: &StackQueue) -> Step {
         let mut sweep = Sweep::new(&*queue.dead_letters, self.workbench.limits.sweep);
         let outcome = self.pages(queue, &mut sweep).await;
@@ -159,8 +160,8 @@ impl<'a> Part<'a> {
         self.checkpoint().await
     }
 
-    /// Whether the snapshot's messages are gone or were seen: what is in the queue beyond them came later. Jobs that are named are looked for to
-    /// the end.
+    /// Whether the snapshot's messages are gone or were seen: what is in the queue beyond them came later. Jobs that are named
+    /// are looked for to the end.
     fn is_through(&self, gone_before: u64, seen: u64) -> bool {
         let snapshot = self.progress.snapshots.get(self.progress.queue).copied().unwrap_or(0);
         let is_bounded = snapshot > 0 && self.order.filter.job_ids.is_empty();

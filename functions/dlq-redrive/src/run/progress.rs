@@ -24,7 +24,8 @@ pub(super) struct Progress {
     pub(super) counted: u64,
     /// Where the canary is.
     pub(super) canary: Canary,
-    /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it was sent.
+    /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it
+    /// was sent.
     pub(super) watched: Vec<String>,
     /// Sent since the last look at them.
     pub(super) sent_since_look: u32,

@@ -154,8 +154,7 @@ fn fate(part: &Part<'_>, record: &JobRecord) -> Fate {
         Status::InDoubt => Fate::Stays(VerdictCode::InDoubt, None),
         Status::Running if !record.lease_is_over(now) => Fate::Stays(VerdictCode::Running, None),
         Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => {
-            let detail =
-                "its message may be on its way: it was not found, and the record was written or is due less than 5 minutes ago";
+            let detail = "its message may be on its way: its record was written, or is due, less than 5 minutes ago";
             Fate::Stays(VerdictCode::Changed, Some(detail.to_owned()))
         }
         _ => Fate::Open,

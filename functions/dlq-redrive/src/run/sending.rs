@@ -7,7 +7,8 @@ use serde_json::json;
 use super::page::PAUSE;
 use crate::queues::StackQueue;
 
-/// Sends `messages` in as few calls as possible. What failed in a way that may pass is sent once more: at worst the job has one message too many.
+/// Sends `messages` in as few calls as possible. What failed in a way that may pass is sent once more: at worst the job has one
+/// message too many.
 pub(super) async fn send_together(queue: &StackQueue, messages: &[OutgoingMessage]) -> Vec<SendVerdict> {
     let mut verdicts = send_all(&*queue.queue, messages).await;
     let again: Vec<_> = (0..verdicts.len()).filter(|index| may_pass(&verdicts[*index])).collect();
@@ -22,7 +23,8 @@ pub(super) async fn send_together(queue: &StackQueue, messages: &[OutgoingMessag
     verdicts
 }
 
-/// A deduplication id that no earlier sending of the message had, or a FIFO queue would swallow it, and that a repetition within the run has again
+/// A deduplication id that no earlier sending of the message had, or a FIFO queue would swallow it, and that a repetition within
+/// the run has again
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>).
 pub(super) fn deduplication_id(former: &str, run_id: &str) -> String {
     payload_digest(&json!([former, run_id]))

@@ -71,7 +71,8 @@ async fn an_event_about_several_objects_is_one_message() {
     let scene = Scene::new();
     let object = |key: &str| {
         json!({"eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "us-east-1", "eventName": "ObjectCreated:Put",
-            "s3": {"bucket": {"name": "uploads"}, "object": {"key": key, "size": 3, "eTag": "d41d8cd98f00b204e9800998ecf8427e", "sequencer": "0A1B2C3D4E5F678901"}}})
+            "s3": {"bucket": {"name": "uploads"},
+                "object": {"key": key, "size": 3, "eTag": "d41d8cd98f00b204e9800998ecf8427e", "sequencer": "0A1B2C3D4E5F678901"}}})
     };
     let body = json!({ "Records": [object("a.png"), object("b.png")] }).to_string();
     scene.sqs.bury("email", &[OutgoingMessage::new(body.clone())]);

@@ -97,6 +97,22 @@ async fn what_arrives_after_the_start_is_not_touched() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_arrives_later_does_not_take_the_place_of_what_somebody_else_has() {
+    use ikkai::queue::Inbox;
+    let scene = Scene::new();
+    scene.many_dead(20);
+    let taken = scene.sqs.queue("email-dlq").receive(5, Duration::from_secs(600), Duration::ZERO).await.unwrap();
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        scene.bury_many(5, |_, _| {});
+    };
+    let (answer, ()) = tokio::join!(scene.redrive(json!({ "ratePerSecond": 1 })), late);
+    let answer = answer.unwrap();
+    assert_eq!((taken.len(), answer.tally.redriven, answer.tally.matched), (5, 15, 15), "{:?}", answer.tally);
+    assert_eq!(scene.messages("email-dlq").len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_snapshot_says_when_there_is_nothing_more_to_look_for() {
     let scene = Scene::new();
     scene.many_dead(12);

@@ -30,8 +30,9 @@ async fn a_run_without_a_limit_goes_on_and_puts_each_job_back_once() {
     let jobs = scene.many_dead(200);
     scene.sqs.set_latency(Duration::from_millis(20));
     let consumer = Consumer::new(&scene, Mood::Ill);
+    let request = json!({ "ratePerSecond": 4, "stopAtReturnedPercent": 100 });
     let answers = tokio::select! {
-        answers = scene.redrive_to_the_end(Duration::from_secs(40), json!({ "ratePerSecond": 4, "stopAtReturnedPercent": 100 })) => answers,
+        answers = scene.redrive_to_the_end(Duration::from_secs(40), request) => answers,
         () = consumer.work() => unreachable!(),
     };
     let last = answers.last().unwrap();
