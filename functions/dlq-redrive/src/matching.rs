@@ -16,6 +16,10 @@ const NO_SOURCE: &str = "none";
 /// Most job ids of a filter.
 const MOST_JOB_IDS: usize = 1000;
 
+/// Most values of any other list of a filter, and the most characters of one. A run keeps its filter, and an item of DynamoDB has 400 KB.
+const MOST_VALUES: usize = 50;
+const MOST_CHARS: usize = 200;
+
 /// Whether a filter means a message. What is said of jobs has to be true of one place of the message; an expired record counts as none.
 pub(crate) fn is_meant(filter: &Filter, letter: &DeadLetter, queue: &StackQueue, now: EpochMillis) -> bool {
     meant_by_message(filter, &letter.message, queue, now)
@@ -34,6 +38,18 @@ pub(crate) fn check(filter: &Filter) -> Vec<FieldError> {
     if filter.job_ids.len() > MOST_JOB_IDS {
         let message = format!("at most {MOST_JOB_IDS} jobs can be named in one request; ask again for the others");
         errors.push(FieldError::new("/jobIds", "too_many", message));
+    }
+    for (name, values) in
+        [("types", &filter.types), ("classes", &filter.classes), ("codes", &filter.codes), ("sources", &filter.sources)]
+    {
+        if values.len() > MOST_VALUES {
+            let message = format!("at most {MOST_VALUES} can be named in one request; ask again for the others");
+            errors.push(FieldError::new(format!("/{name}"), "too_many", message));
+        }
+        if let Some(index) = values.iter().position(|value| value.chars().count() > MOST_CHARS) {
+            let message = format!("has more than {MOST_CHARS} characters, which no name has");
+            errors.push(FieldError::new(format!("/{name}/{index}"), "too_long", message));
+        }
     }
     for (index, job_id) in filter.job_ids.iter().enumerate() {
         if let Err(error) = JobId::parse_stored(job_id) {

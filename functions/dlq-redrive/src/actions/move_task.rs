@@ -100,6 +100,11 @@ async fn cancel(
     invocation: &Invocation,
 ) -> Result<MoveTask, Refusal> {
     let handle = request.task_handle.as_deref().unwrap_or_default();
+    let tasks = bench.move_tasks.list(&queue.dead_letter_queue_name).await?;
+    if !tasks.iter().any(|task| task.task_handle.as_deref() == Some(handle)) {
+        let message = "no running task of this queue has that handle; `list` shows those that have one";
+        return Err(Refusal::new(RefusalCode::WrongState, message));
+    }
     let run = bench.announce(entry("move-task-cancel", queue, request), invocation).await?;
     let cancelled = bench.move_tasks.cancel(handle).await;
     bench.conclude(run, state_after(&cancelled)).await;

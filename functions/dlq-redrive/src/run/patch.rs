@@ -37,9 +37,15 @@ pub(super) fn merged(record: &JobRecord, patch: &Map<String, Value>) -> Result<(
     let kind =
         find(record.job_type.as_str()).ok_or_else(|| wrong("unknown_type", "this program does not know the job's type"))?;
     let mut payload = record.payload.clone().ok_or_else(|| wrong("no_payload", "the job's record holds no payload"))?;
+    let account = (kind.account_id)(&payload);
     merge(&mut payload, patch);
     (kind.validate)(&payload)?;
     let mut errors = privacy::check(&payload, "");
+    if (kind.account_id)(&payload) != account {
+        // The record belongs to the account that the caller was allowed to ask for.
+        let message = "the patch must not move the job to another account; post a new job there";
+        errors.push(FieldError::new("/accountId", "not_allowed", message));
+    }
     errors.extend((kind.check_data)(&payload, record.data.as_ref()));
     if !errors.is_empty() {
         return Err(errors);
@@ -72,6 +78,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_patch_moves_no_job_to_another_account() {
+        let payload = json!({"reportId": "r-1", "accountId": "account-a", "period": "2026-01"});
+        let job_id = JobId::parse_stored("report.generate-aaaaaaaaaaaaaaaaaaaaaaaaaa").unwrap();
+        let now = ikkai::clock::EpochMillis::from_i64(0);
+        let status = ikkai::idempotency::Status::Dead;
+        let mut record = JobRecord::new(job_id.clone(), job_id.job_type(), 1, "caller", status, now);
+        record.payload = Some(payload);
+        let patch = |patch: Value| patch.as_object().cloned().unwrap();
+        let errors = merged(&record, &patch(json!({"accountId": "account-b"}))).unwrap_err();
+        assert_eq!((errors.len(), errors[0].pointer.as_str(), errors[0].code), (1, "/accountId", "not_allowed"));
+        assert!(merged(&record, &patch(json!({"period": "2026-02", "accountId": "account-a"}))).is_ok());
+    }
 
     #[test]
     fn the_examples_of_the_rfc_hold() {

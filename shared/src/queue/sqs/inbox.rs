@@ -7,7 +7,7 @@ use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
 
 use super::{SqsQueue, queue_error, unavailable, verdicts};
-use crate::aws::{ATTEMPT_TIMEOUT, OPERATION_TIMEOUT};
+use crate::aws::OPERATION_TIMEOUT;
 use crate::clock::EpochMillis;
 use crate::queue::inbox::{Inbox, ReceivedMessage};
 use crate::queue::message::{AttributeData, AttributeValue, MessageAttributes};
@@ -63,9 +63,11 @@ impl Inbox for SqsQueue {
     }
 }
 
-/// A receive that waits on purpose is not a call that hangs.
+/// A receive that waits on purpose is not a call that hangs, and ten messages may have ten megabytes: giving up on them hides them.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(15);
+
 fn patience(wait: Duration) -> TimeoutConfig {
-    let attempt = wait.min(MAX_WAIT) + ATTEMPT_TIMEOUT;
+    let attempt = wait.min(MAX_WAIT) + ARRIVES_WITHIN;
     TimeoutConfig::builder().operation_attempt_timeout(attempt).operation_timeout(attempt + OPERATION_TIMEOUT).build()
 }
 
