@@ -113,6 +113,8 @@ pub struct Facts {
     pub tables: Vec<TableFacts>,
     /// The operators' function.
     pub redrive: RedriveFacts,
+    /// Whether the roles of its functions suffice; what was asked, in order.
+    pub permissions: Vec<PermissionFacts>,
     /// Jobs that do not go on by themselves.
     pub stuck: Fact<StuckJobs>,
 }
@@ -158,6 +160,8 @@ impl ConsumerFacts {
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionFacts {
+    /// The ARN of the role that it works with.
+    pub role: String,
     /// Its timeout in seconds.
     pub timeout_seconds: u64,
     /// Its runtime.
@@ -324,6 +328,26 @@ pub struct RedriveFacts {
     pub function_name: Fact<String>,
     /// How often Lambda repeats an asynchronous invocation that failed.
     pub retries: Fact<u64>,
+}
+
+/// Whether the role of a function suffices for a part of what it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionFacts {
+    /// The function's name.
+    pub function_name: String,
+    /// What its role does not allow.
+    pub refusals: Fact<Vec<Refusal>>,
+}
+
+/// What a role does not allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The role's ARN.
+    pub role: String,
+    /// The action, such as `sqs:SendMessage`.
+    pub action: String,
+    /// The ARN of what it would be done to.
+    pub resource: String,
 }
 
 /// Jobs that do not go on by themselves.

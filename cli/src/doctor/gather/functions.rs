@@ -16,6 +16,7 @@ pub(super) async fn function(client: &Client, name: &str, log_groups: &Fact<Vec<
         let own = format!("/aws/lambda/{name}");
         let log_group = function.logging_config().and_then(|logging| logging.log_group()).unwrap_or(&own).to_owned();
         FunctionFacts {
+            role: function.role().unwrap_or_default().to_owned(),
             timeout_seconds: number(function.timeout()),
             runtime: function.runtime().map(|runtime| runtime.as_str().to_owned()).unwrap_or_default(),
             state: function.state().map(|state| state.as_str().to_owned()).unwrap_or_default(),

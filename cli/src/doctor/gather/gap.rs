@@ -27,7 +27,8 @@ where
     }
 }
 
-fn of_code(action: &str, code: &str, message: &str) -> Gap {
+/// What an error code means.
+pub(super) fn of_code(action: &str, code: &str, message: &str) -> Gap {
     let action = action.to_owned();
     // SQS's older protocol puts a name space before its codes.
     match code.rsplit('.').next().unwrap_or(code) {

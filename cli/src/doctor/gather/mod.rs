@@ -4,6 +4,7 @@ mod alarms;
 mod functions;
 mod gap;
 mod operators;
+mod permissions;
 mod queue_policy;
 mod queues;
 mod resources;
@@ -36,6 +37,8 @@ pub async fn facts(deployment: &Deployment, wishes: Wishes, progress: &Progress)
     }
     step.detail("tables");
     let tables = tables::all(deployment).await;
+    step.detail("permissions");
+    let permissions = permissions::all(deployment, &consumers, &operators.queues).await;
     step.done();
     Facts {
         stack: deployment.name().to_owned(),
@@ -43,6 +46,7 @@ pub async fn facts(deployment: &Deployment, wishes: Wishes, progress: &Progress)
         consumers,
         tables,
         redrive: operators.function,
+        permissions,
         stuck: operators.stuck,
     }
 }

@@ -26,7 +26,8 @@ pub(super) struct Told {
     pub(super) function: RedriveFacts,
     /// Jobs that do not go on.
     pub(super) stuck: Fact<StuckJobs>,
-    queues: Fact<Vec<QueueStatus>>,
+    /// The queues that it serves.
+    pub(super) queues: Fact<Vec<QueueStatus>>,
     now: EpochMillis,
 }
 

@@ -50,8 +50,8 @@ const OF_STACKS: [fn(&Facts) -> Judged; 4] =
     [stack::redrive_function, stack::redrive_retries, stack::stuck_jobs, stack::permissions];
 
 /// What the template asks for and the local engines do not do, or what local stacks leave out on purpose.
-const LEFT_OUT_LOCALLY: [&str; 5] =
-    ["time-to-live", "point-in-time-recovery", "deletion-protection", "recursive-loop", "dead-letter-alarm"];
+const LEFT_OUT_LOCALLY: [&str; 6] =
+    ["time-to-live", "point-in-time-recovery", "deletion-protection", "recursive-loop", "dead-letter-alarm", "permissions"];
 
 /// What all rules find: consumer by consumer, then the tables, then the stack.
 #[must_use]

@@ -73,13 +73,23 @@ pub(super) fn stuck_jobs(facts: &Facts) -> Judged {
     )
 }
 
-/// The roles suffice. Nothing here can tell without trying.
-pub(super) fn permissions(_: &Facts) -> Judged {
-    let gap = Gap::NotAsked {
-        reason: "roles are not simulated".to_owned(),
-        mend: "a job of each type through the stack, and `ikkai dlq redrive QUEUE --dry-run`, show it; what is \
-               denied, the logs name as `error_code`"
-            .to_owned(),
-    };
-    Err(PERMISSIONS.unknown("roles", &gap))
+/// The roles suffice, as IAM simulates them.
+pub(super) fn permissions(facts: &Facts) -> Judged {
+    let subject = "roles";
+    let refusals: Vec<_> = facts.permissions.iter().filter_map(|part| part.refusals.known()).flatten().collect();
+    if !refusals.is_empty() {
+        let said =
+            refusals.iter().take(3).map(|refusal| format!("{} may not {} on {}", refusal.role, refusal.action, refusal.resource));
+        let found = format!("{} not allowed: {}", refusals.len(), said.collect::<Vec<_>>().join("; "));
+        return PERMISSIONS.error(subject, found, "deploy the template again: its roles allow it");
+    }
+    for part in &facts.permissions {
+        PERMISSIONS.known(&part.function_name, &part.refusals)?;
+    }
+    if facts.permissions.is_empty() {
+        let gap =
+            Gap::NotAsked { reason: "the stack names no functions".to_owned(), mend: "deploy the present template".to_owned() };
+        return Err(PERMISSIONS.unknown(subject, &gap));
+    }
+    PERMISSIONS.ok(subject, "allow what each function does with queues and jobs")
 }

@@ -3,6 +3,7 @@
 mod alarms;
 mod cloudwatch;
 mod query;
+mod signed_post;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,7 @@ use cloudwatch::CloudWatch;
 
 pub use self::alarms::alarms_on_depth;
 pub use self::cloudwatch::FiguresError;
+pub use self::signed_post::{PostError, SignedPost};
 
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
