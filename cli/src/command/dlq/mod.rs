@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 pub(super) use self::ages::{age, ago, at_least_a_minute, seconds, short};
+pub(super) use self::show::lines as inspection;
 pub(super) use self::tell::{ask, ending, tell};
 pub(super) use self::words::{reason, state, who};
 use super::Failure;
