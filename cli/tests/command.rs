@@ -208,6 +208,18 @@ fn an_api_elsewhere_is_refused() {
     checkout.run(&arguments).failed(1, &["`https://example.com/`"]);
 }
 
+#[test]
+fn a_job_of_a_stack_is_never_looked_for_elsewhere() {
+    let checkout = TestCheckout::new("stack-job");
+    let with_stack = |arguments: &[&str]| Run(checkout.command(arguments).env("IKKAI_STACK", "shop").output().unwrap());
+    with_stack(&["job", "cancel", "j", "--yes"]).failed(2, &["DELETE /v1/jobs/{id}", "ikkai dlq discard", "Nothing was done"]);
+    for command in ["show", "cancel"] {
+        let both = ["job", command, "j", "--api", "http://127.0.0.1:1/"];
+        with_stack(&both).failed(2, &["both an API and a stack", "IKKAI_STACK"]);
+    }
+    checkout.run(&["job", "cancel", "j", "--yes", "--function", "f"]).failed(2, &["Nothing was done"]);
+}
+
 /// An API that gives these answers (status, header `retry-after`, body), one a request. Returns its URL, and the requests' bodies at the end.
 fn scripted_api(answers: Vec<(u16, Option<u32>, Value)>) -> (String, std::thread::JoinHandle<Vec<Value>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -320,7 +332,7 @@ fn up_serves_jobs_until_down_and_leaves_nothing_running() {
         watched.err(),
         watched.out()
     );
-    checkout.run(&["job", "show", "unknown"]).failed(1, &["there is no job `unknown` (status 404)"]);
+    checkout.run(&["job", "show", "unknown"]).failed(3, &["there is no job `unknown` (status 404)"]);
 
     let logs = checkout.run(&["local", "logs", "producer-api"]).done().out();
     assert!(logs.contains(r#""path": "/v1/jobs/email.send-1""#), "{logs}");

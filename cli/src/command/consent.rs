@@ -97,8 +97,32 @@ async fn read_line() -> String {
     }
 }
 
+/// Waits for the answer to a change that was consented to, and no longer than the person does: the question has taken Ctrl-C away from the
+/// system, and it stays taken. `Err`: the answer was not awaited, and was said so, with `look`: how to see what came of it.
+pub(super) async fn awaited<T>(screen: &Screen, look: &str, answer: impl Future<Output = T>) -> Result<T, Ending> {
+    unless(tokio::signal::ctrl_c(), screen, look, answer).await
+}
+
+async fn unless<T>(
+    interrupt: impl Future<Output = std::io::Result<()>>,
+    screen: &Screen,
+    look: &str,
+    answer: impl Future<Output = T>,
+) -> Result<T, Ending> {
+    tokio::select! {
+        biased;
+        answer = answer => Ok(answer),
+        Ok(()) = interrupt => {
+            screen.note(format!("interrupted: the answer was not awaited, and what was asked may be done; {look}"));
+            Err(Ending::Interrupted)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
     use super::*;
     use crate::screen::Format;
 
@@ -124,6 +148,18 @@ mod tests {
     async fn who_has_said_yes_is_not_asked() {
         assert_eq!(asked(None).await, (Ok(()), String::new()));
         assert!(!Asker::scripted(None).will_ask());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_awaited_no_longer_than_the_person_does() {
+        let (screen, memory) = Screen::remembering(Format::Text);
+        let interrupted = unless(ready(Ok(())), &screen, "`ikkai dlq show j` tells", pending::<()>()).await;
+        assert_eq!(interrupted, Err(Ending::Interrupted));
+        assert!(memory.notes().contains("not awaited") && memory.notes().contains("`ikkai dlq show j`"), "{}", memory.notes());
+        let deaf = || std::io::Error::other("no signals here");
+        for interrupt in [Ok(()), Err(deaf())] {
+            assert_eq!(unless(ready(interrupt), &screen, "", ready(1)).await, Ok(1), "what has come counts");
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Failure;
+use super::dlq::at_least_a_minute;
 use super::stack::StackChoice;
 use crate::doctor::gather::{self, Wishes};
 use crate::doctor::report::{self, Counts};
@@ -19,9 +20,9 @@ pub(super) struct Doctor {
     /// Also lists what is as it should be.
     #[arg(long)]
     all: bool,
-    /// Also looks for jobs that have not moved for so many seconds, at least 60. Reads the whole jobs table: half a read unit
-    /// for each 4 KB.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(60..))]
+    /// Also looks for jobs that have not moved for so long: 30m, 2h; at least a minute. Reads the whole jobs table: half a read
+    /// unit for each 4 KB.
+    #[arg(long, value_name = "TIME", value_parser = at_least_a_minute)]
     stuck_after: Option<u64>,
 }
 

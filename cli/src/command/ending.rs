@@ -13,6 +13,8 @@ pub(super) enum Ending {
     Usage,
     /// There was nothing that it could be done to.
     Nothing,
+    /// The person did not wait for the answer: what was asked may be done.
+    Interrupted,
 }
 
 impl From<Ending> for ExitCode {
@@ -22,6 +24,8 @@ impl From<Ending> for ExitCode {
             Ending::Failed => 1,
             Ending::Usage => 2,
             Ending::Nothing => 3,
+            // 128 and the signal's number, as shells expect.
+            Ending::Interrupted => 130,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The `ikkai` command: what it understands, and which module does it.
 //!
-//! Exit codes: 0 done, 1 failed or not done in full, 2 wrong usage, 3 (operators' commands) nothing that it could be done to.
+//! Exit codes: 0 done, 1 failed or not done in full, 2 wrong usage, 3 (operators' commands) nothing that it could be done to,
+//! 130 interrupted while the answer to a change was awaited.
 
 mod consent;
 mod consumer;

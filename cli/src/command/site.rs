@@ -21,6 +21,11 @@ pub(super) struct SiteOptions {
 }
 
 impl SiteOptions {
+    /// Whether a stack was named, or who works on it: then a command that can do without works there and nowhere else.
+    pub(super) fn is_named(&self) -> bool {
+        self.stack.is_some() || self.function.is_some() || self.direct
+    }
+
     /// Finds the stack.
     pub(super) async fn site(&self) -> Result<Site, Failure> {
         match (&self.stack, &self.function) {

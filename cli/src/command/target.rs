@@ -19,6 +19,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// Whether an API was named.
+    pub(super) fn is_named(&self) -> bool {
+        self.api.is_some()
+    }
+
     pub(super) fn api(&self) -> Result<Api, Failure> {
         let running = running();
         let address = match &self.api {

@@ -112,6 +112,12 @@ impl DeskError {
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. })
     }
+
+    /// Whether something may have been done: the function was reached, and what it did is not known.
+    #[must_use]
+    pub const fn may_be_done(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::Failed { .. } | Self::NotAnAnswer { .. })
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,11 @@ use super::site::Site;
 /// How long a part of a run takes at most. Nothing cuts it off here; it is short so that Ctrl-C is answered soon.
 const PART: Duration = Duration::from_secs(120);
 
+const DAY: u64 = 86_400;
+
+/// Days that a record outlives its message in the queue, as in the template: the 14 of a dead-letter queue, and 2.
+const BEYOND_THE_QUEUE: u64 = 16;
+
 const TIMEOUT: &str = "IKKAI_FUNCTION_TIMEOUT_SECONDS";
 
 /// The function's code in this process.
@@ -79,12 +84,16 @@ async fn of_function(site: &Site, function: &str) -> Result<Vec<(String, String)
 /// The same by the stack's outputs: every type of job whose queues are among them. What has a default in the function has it here too.
 fn of_stack<'a>(output: impl Fn(&str) -> Option<&'a str>, parameter: impl Fn(&str) -> Option<&'a str>) -> Vec<(String, String)> {
     let queues: Vec<_> = job::names().filter_map(|job_type| queue(job_type, &output)).collect();
+    let days = |name| parameter(name).and_then(|text| text.parse::<u64>().ok());
+    let seconds = |days: u64| days.saturating_mul(DAY).to_string();
     let texts = [
         ("IKKAI_REDRIVE_QUEUES", Some(serde_json::Value::Array(queues).to_string())),
         ("IKKAI_JOBS_TABLE", output("JobsTableName").map(ToOwned::to_owned)),
         ("IKKAI_REDRIVE_TABLE", output("RedriveTableName").map(ToOwned::to_owned)),
         ("IKKAI_ARCHIVE_BUCKET", output("ArchiveBucketName").map(ToOwned::to_owned)),
         ("IKKAI_MAX_GENERATIONS", parameter("MaxRedrives").map(ToOwned::to_owned)),
+        ("IKKAI_RECORD_RETENTION_SECONDS", days("QueueRetentionDays").map(|days| seconds(days.saturating_add(BEYOND_THE_QUEUE)))),
+        ("IKKAI_HISTORY_RETENTION_SECONDS", days("RedriveHistoryDays").map(seconds)),
     ];
     texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }
@@ -124,6 +133,24 @@ mod tests {
         assert_eq!(settings.queues[0].dead_letter_queue.as_str(), "shop-email-dlq");
         assert_eq!((settings.redrive_table.as_str(), settings.archive_bucket.as_str()), ("shop-redrive", "shop-archive"));
         assert_eq!(settings.max_generations, 7);
+    }
+
+    /// The template's own numbers: what is kept for less is removed under a message that is still there.
+    #[test]
+    fn a_stack_keeps_records_and_history_for_as_long_as_its_function_would() {
+        let template = include_str!("../../../infra/template.yaml");
+        for (parameter, setting) in [("QueueRetentionDays", "RecordSeconds"), ("RedriveHistoryDays", "Seconds")] {
+            let days: &[u32] = if setting == "Seconds" { &[30, 90, 180, 400, 800, 1200] } else { &[1, 2, 4, 7] };
+            for days in days.iter().map(ToString::to_string) {
+                let outputs = outputs();
+                let variables = of_stack(|name| outputs.get(name).copied(), |name| (name == parameter).then_some(days.as_str()));
+                let settings = settings(variables).unwrap();
+                let kept = if setting == "Seconds" { settings.history_retention } else { settings.record_retention };
+                let written = format!("{setting}: '{}'", kept.as_secs());
+                let line = format!("    '{days}': {{");
+                assert!(template.lines().any(|text| text.starts_with(&line) && text.contains(&written)), "{line} {written}");
+            }
+        }
     }
 
     #[test]

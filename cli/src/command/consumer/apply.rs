@@ -9,6 +9,7 @@ use crate::command::consent::Asker;
 use crate::command::ending::Ending;
 use crate::deployment::DeployedConsumer;
 use crate::doctor::facts::{ConsumerFacts, MappingFacts};
+use crate::operator::Interrupt;
 use crate::screen::Screen;
 
 /// How often a change is asked after.
@@ -32,6 +33,7 @@ pub(super) async fn apply(
     consumers: &[DeployedConsumer],
     change: Change,
     asker: &mut Asker,
+    listen: impl FnOnce() -> Interrupt,
 ) -> Ending {
     let mut found = Vec::new();
     for consumer in consumers {
@@ -51,9 +53,9 @@ pub(super) async fn apply(
             return ending;
         }
     }
-    let mut applied = Vec::new();
+    let (mut interrupt, mut applied) = (listen(), Vec::new());
     for found in &found {
-        applied.push(make(screen, control, found, change).await);
+        applied.push(make(screen, control, found, change, &mut interrupt).await);
     }
     show::applied(screen, stack, change, &applied);
     if applied.iter().all(|applied| applied.failure.is_none()) { Ending::Done } else { Ending::Failed }
@@ -82,21 +84,31 @@ fn explain(screen: &Screen, open: &[&Found<'_>], change: Change) {
     }
 }
 
-async fn make(screen: &Screen, control: &impl Control, found: &Found<'_>, change: Change) -> Applied {
+async fn make(screen: &Screen, control: &impl Control, found: &Found<'_>, change: Change, interrupt: &mut Interrupt) -> Applied {
     let name = found.consumer.name.clone();
     if change.is_done(&found.mapping) {
         return Applied { name, mapping: found.mapping.clone(), changed: false, failure: None };
     }
     let changed = !change.was_asked_for(&found.mapping);
+    if changed && interrupt.is_wanted() {
+        let failure = Some("interrupted; it was not touched".to_owned());
+        return Applied { name, mapping: found.mapping.clone(), changed: false, failure };
+    }
     if changed && let Err(reason) = control.begin(&found.mapping.uuid, change).await {
         return Applied { name, mapping: found.mapping.clone(), changed: false, failure: Some(reason) };
     }
-    let (mapping, failure) = wait(screen, control, found, change).await;
+    let (mapping, failure) = wait(screen, control, found, change, interrupt).await;
     Applied { name, mapping, changed, failure }
 }
 
 /// Waits until the change has taken effect. Returns how the mapping is then, or why nobody waits any longer.
-async fn wait(screen: &Screen, control: &impl Control, found: &Found<'_>, change: Change) -> (MappingFacts, Option<String>) {
+async fn wait(
+    screen: &Screen,
+    control: &impl Control,
+    found: &Found<'_>,
+    change: Change,
+    interrupt: &mut Interrupt,
+) -> (MappingFacts, Option<String>) {
     let progress = screen.progress();
     let step = progress.begin(format!("{} {}", change.verb(), found.consumer.name));
     let mut last = found.mapping.clone();
@@ -115,7 +127,7 @@ async fn wait(screen: &Screen, control: &impl Control, found: &Found<'_>, change
     };
     let failure = tokio::select! {
         outcome = tokio::time::timeout(LONGEST, waiting) => outcome.is_err().then(|| "it has not taken effect yet".to_owned()),
-        _ = tokio::signal::ctrl_c() => Some("interrupted; the change goes on".to_owned()),
+        () = interrupt.wanted() => Some("interrupted; the change goes on".to_owned()),
     };
     match failure {
         None => {

@@ -17,6 +17,7 @@ use super::consent::Asker;
 use super::ending::Ending;
 use super::stack::StackChoice;
 use crate::deployment::{DeployedConsumer, Deployment};
+use crate::operator::Interrupt;
 use crate::screen::Screen;
 
 /// Stands for every consumer.
@@ -91,7 +92,13 @@ impl Consumer {
             }
         };
         let control = LambdaControl::of(&deployment);
-        Ok(apply(screen, deployment.name(), &control, &consumers, change, &mut Asker::new(yes)).await.into())
+        let told = *screen;
+        let listen = || {
+            Interrupt::listen(move || {
+                told.note("stopping: nothing more is changed; Ctrl-C once more ends this command at once");
+            })
+        };
+        Ok(apply(screen, deployment.name(), &control, &consumers, change, &mut Asker::new(yes), listen).await.into())
     }
 }
 

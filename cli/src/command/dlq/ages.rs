@@ -21,12 +21,23 @@ pub(in crate::command) fn seconds(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "write a number and a unit: 30s, 10m, 2h or 7d".to_owned())
 }
 
+/// Reads a span of at least a minute, in seconds.
+pub(in crate::command) fn at_least_a_minute(text: &str) -> Result<u64, String> {
+    match seconds(text)? {
+        time @ 60.. => Ok(time),
+        _ => Err("it is at least a minute, 1m: below that jobs are merely at work".to_owned()),
+    }
+}
+
 /// How long ago an instant was: `42 s`, `7 min`, `3 h`, `12 d`. What is no instant is shown as it is.
 pub(in crate::command) fn ago(instant: &str) -> String {
-    match EpochMillis::parse_rfc3339(instant) {
-        Ok(then) => short(EpochMillis::from(SystemTime::now()).since(then)),
-        Err(_) => instant.to_owned(),
-    }
+    age(instant).map_or_else(|| instant.to_owned(), short)
+}
+
+/// How long ago an instant was; `None` for what is no instant.
+pub(in crate::command) fn age(instant: &str) -> Option<Duration> {
+    let then = EpochMillis::parse_rfc3339(instant).ok()?;
+    Some(EpochMillis::from(SystemTime::now()).since(then))
 }
 
 /// A span in its largest unit, rounded down from two of it on: `119 s`, `2 min`.
@@ -50,6 +61,12 @@ mod tests {
         for text in ["", "10", "m", "-1m", "1.5h", "10 m", "10min", "99999999999999999999d", "9999999999999999999d", "1ä"] {
             assert!(seconds(text).unwrap_err().contains("10m"), "{text}");
         }
+    }
+
+    #[test]
+    fn stuck_means_longer_than_a_minute() {
+        assert_eq!(at_least_a_minute("30m"), Ok(1_800));
+        assert!(at_least_a_minute("59s").unwrap_err().contains("1m"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::operator::RunRequest;
 
 /// Options of `discard`.
 #[derive(Debug, Args)]
+#[command(after_help = super::EXIT_CODES)]
 pub(super) struct Discard {
     /// The full name of the dead-letter queue, as SQS knows it: a short name is not enough to remove something.
     dead_letter_queue: String,

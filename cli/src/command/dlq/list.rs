@@ -6,6 +6,7 @@ use clap::Args;
 use dlq_redrive::protocol::{self, Answer, DeadGroup, ListAnswer, Request, SeenMessage};
 
 use super::ages::ago;
+use super::command_line;
 use super::filter::FilterOptions;
 use super::tell::{ask, tell};
 use super::words::{messages, plan, reason};
@@ -40,11 +41,11 @@ impl List {
         })
     }
 
-    pub(super) async fn run(self, desk: &dyn Desk, screen: &Screen) -> Result<Ending, Failure> {
+    pub(super) async fn run(self, desk: &dyn Desk, site: &[String], screen: &Screen) -> Result<Ending, Failure> {
         let reply = ask(desk, &self.request()).await?;
         Ok(tell(screen, &reply, |answer| {
             if let Answer::List(list) = answer {
-                lines(list).iter().for_each(|line| screen.line(line));
+                lines(list, site).iter().for_each(|line| screen.line(line));
                 counts(list).iter().for_each(|line| screen.note(line));
             }
         }))
@@ -52,7 +53,7 @@ impl List {
 }
 
 /// Groups, what to do about them, and messages.
-fn lines(list: &ListAnswer) -> Vec<String> {
+fn lines(list: &ListAnswer, site: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     if !list.groups.is_empty() {
         lines.extend(table_lines(
@@ -60,7 +61,7 @@ fn lines(list: &ListAnswer) -> Vec<String> {
             &[3],
             list.groups.iter().map(group),
         ));
-        lines.extend(advice(&list.groups));
+        lines.extend(advice(&list.groups, site));
     }
     let each = list.messages.iter().flatten();
     if list.messages.as_ref().is_some_and(|each| !each.is_empty()) {
@@ -87,7 +88,7 @@ fn reason_of(group: &DeadGroup) -> String {
 }
 
 /// What to do, once for all groups that are told the same, with a job to look at.
-fn advice(groups: &[DeadGroup]) -> Vec<String> {
+fn advice(groups: &[DeadGroup], site: &[String]) -> Vec<String> {
     let mut by_advice: BTreeMap<&str, Vec<&DeadGroup>> = BTreeMap::new();
     let mut order = Vec::new();
     for group in groups {
@@ -105,7 +106,7 @@ fn advice(groups: &[DeadGroup]) -> Vec<String> {
         lines.push(String::new());
         lines.push(format!("{}: {advice}", reasons.join(", ")));
         if let Some(job) = told.iter().find_map(|group| group.examples.first()) {
-            lines.push(format!("  ikkai dlq show {job}"));
+            lines.push(format!("  {}", command_line("show", site, vec![job.clone()])));
         }
     }
     lines
@@ -198,17 +199,25 @@ mod tests {
     async fn groups_are_a_table_and_the_same_advice_is_given_once() {
         let (ending, memory, _) = command(&["list"], ScriptedDesk::says([listed()]), Format::Text).await;
         assert_eq!(ending, Ending::Done);
+        let show = command_line("show", &[], vec!["email.send-unknown_user".to_owned()]);
         let expected = " queue    type        reason                    count  oldest  a redrive would
  email    email.send  unknown_user (permanent)      5  –       put it back
  email    email.send  bad_template (permanent)      2  –       put it back
  billing  –           none record                   1  –       leave it (no_source)
 
 unknown_user (permanent), bad_template (permanent): Put them back once the contacts are there.
-  ikkai dlq show email.send-unknown_user
+  {show}
 
 none record: Nobody knows where it came from.";
-        assert_eq!(memory.result(), expected);
+        assert_eq!(memory.result(), expected.replace("{show}", &show));
         assert!(memory.notes().contains("looked at 9 messages, 8 of them meant\nthere may be more"), "{}", memory.notes());
+    }
+
+    #[test]
+    fn a_command_that_is_advised_names_the_stack() {
+        let list: ListAnswer = serde_json::from_value(listed()).unwrap();
+        let lines = advice(&list.groups, &["--stack".to_owned(), "shop".to_owned()]);
+        assert!(lines.iter().any(|line| line.ends_with("ikkai dlq show email.send-unknown_user --stack shop")), "{lines:?}");
     }
 
     #[tokio::test]

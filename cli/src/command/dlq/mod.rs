@@ -19,7 +19,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::ages::{ago, seconds, short};
+pub(super) use self::ages::{age, ago, at_least_a_minute, seconds, short};
+pub(super) use self::show::lines as inspection;
 pub(super) use self::tell::{ask, ending, tell};
 pub(super) use self::words::{reason, state, who};
 use super::Failure;
@@ -29,8 +30,18 @@ use super::site::SiteOptions;
 use crate::operator::{Desk, Interrupt, claimed_by};
 use crate::screen::Screen;
 
+/// How these commands end, for whoever calls them from a script.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done or shown
+  1  failed, refused, not done in full; also a run that found messages and left every one of them on purpose
+  2  wrong usage
+  3  nothing that it could be done to: no such queue, job or run, or no message is meant
+  130  interrupted while an answer was awaited";
+
 /// Dead-letter queues.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Dlq {
     #[command(flatten)]
     site: SiteOptions,
@@ -111,7 +122,7 @@ impl Command {
 
     async fn run(self, work: Work<'_>) -> Result<Ending, Failure> {
         match self {
-            Self::List(list) => list.run(work.desk, work.screen).await,
+            Self::List(list) => list.run(work.desk, &work.site, work.screen).await,
             Self::Show(show) => show.run(work.desk, work.screen).await,
             Self::Redrive(redrive) => redrive.run(work).await,
             Self::MoveTask(move_task) => move_task.run(work).await,
@@ -134,8 +145,8 @@ fn said(text: &str) -> Result<String, String> {
 fn command_line(command: &str, site: &[String], arguments: Vec<String>) -> String {
     // In a checkout the command is an alias of cargo.
     let ikkai = if std::env::var_os("CARGO").is_some() { "cargo ikkai" } else { "ikkai" };
-    let words: Vec<_> = arguments.iter().chain(site).map(|word| quoted(word)).collect();
-    format!("{ikkai} dlq {command} {}", words.join(" "))
+    let words = arguments.iter().chain(site).map(|word| format!(" {}", quoted(word)));
+    format!("{ikkai} dlq {command}{}", words.collect::<String>())
 }
 
 /// A word as a shell takes it.

@@ -6,8 +6,9 @@ use dlq_redrive::protocol::{self, Answer, MoveOperation, MoveTaskRequest, Reques
 use super::ages::ago;
 use super::tell::{ask, tell};
 use super::words::messages;
-use super::{Change, Work};
+use super::{Change, Work, command_line};
 use crate::command::Failure;
+use crate::command::consent::awaited;
 use crate::command::ending::Ending;
 use crate::screen::{Screen, table_lines};
 
@@ -68,15 +69,23 @@ impl MoveTask {
         }
     }
 
+    fn queue(&self) -> &str {
+        match self {
+            Self::Start(start) => &start.queue,
+            Self::List(list) => &list.queue,
+            Self::Cancel(cancel) => &cancel.queue,
+        }
+    }
+
     pub(super) fn request(&self, claimed_by: Option<String>) -> Request {
-        let (operation, queue) = match self {
-            Self::Start(start) => (MoveOperation::Start, &start.queue),
-            Self::List(list) => (MoveOperation::List, &list.queue),
-            Self::Cancel(cancel) => (MoveOperation::Cancel, &cancel.queue),
+        let operation = match self {
+            Self::Start(_) => MoveOperation::Start,
+            Self::List(_) => MoveOperation::List,
+            Self::Cancel(_) => MoveOperation::Cancel,
         };
         let mut request = MoveTaskRequest {
             operation,
-            queue: queue.clone(),
+            queue: self.queue().to_owned(),
             rate_per_second: None,
             task_handle: None,
             reason: None,
@@ -114,7 +123,11 @@ impl MoveTask {
         if let Err(ending) = consent {
             return Ok(ending);
         }
-        let reply = ask(work.desk, &request).await?;
+        let list = command_line("move-task list", &work.site, vec![self.queue().to_owned()]);
+        let reply = match awaited(work.screen, &format!("`{list}` tells"), ask(work.desk, &request)).await {
+            Ok(reply) => reply?,
+            Err(ending) => return Ok(ending),
+        };
         Ok(tell(work.screen, &reply, |answer| {
             if let Answer::MoveTask(moved) = answer {
                 show(work.screen, moved);

@@ -5,8 +5,9 @@ use dlq_redrive::protocol::{self, Answer, Inspect, Request, ResolveAs};
 
 use super::tell::{ask, tell};
 use super::words::full_reason;
-use super::{Change, Work};
+use super::{Change, Work, command_line};
 use crate::command::Failure;
+use crate::command::consent::awaited;
 use crate::command::ending::Ending;
 
 /// Options of `resolve`.
@@ -68,7 +69,12 @@ impl Resolve {
                 return Ok(ending);
             }
         }
-        let reply = ask(work.desk, &self.request(work.claimed_by.clone())).await?;
+        let request = self.request(work.claimed_by.clone());
+        let show = command_line("show", &work.site, vec![self.job_id.clone(), "--no-message".to_owned()]);
+        let reply = match awaited(work.screen, &format!("`{show}` tells"), ask(work.desk, &request)).await {
+            Ok(reply) => reply?,
+            Err(ending) => return Ok(ending),
+        };
         Ok(tell(work.screen, &reply, |answer| {
             if let Answer::Resolve(resolved) = answer {
                 work.screen.line(format!("{}  {}", resolved.record.job_id, resolved.record.status));

@@ -2,11 +2,11 @@
 
 use dlq_redrive::protocol::{Answer, RedriveAnswer, RunState, Tally};
 
-use super::Work;
 use super::ages::short;
 use super::history::verdict_table;
 use super::tell::{done, ending, tell};
 use super::words::{meaning, messages, name, state};
+use super::{Work, command_line};
 use crate::command::Failure;
 use crate::command::ending::Ending;
 use crate::operator::{Course, Interrupt, Outcome, Pace, Reply, RunRequest, Sight};
@@ -51,27 +51,43 @@ pub(super) async fn run(mut work: Work<'_>, order: Order<'_>) -> Result<Ending, 
     };
     let (course, outcome) = follow(&work, &order, order.request.clone(), total, &mut interrupt).await;
     Ok(match outcome {
-        Outcome::Answered(reply) => tell(&screen, &reply, |answer| report(&screen, answer)),
+        Outcome::Answered(reply) => {
+            let ending = tell(&screen, &reply, |answer| report(&work, answer));
+            if run_of(&reply).is_none() {
+                goes_on(&work, &order, &course);
+            }
+            ending
+        }
         Outcome::Interrupted(reply) => {
-            let ending = tell(&screen, &reply, |answer| report(&screen, answer));
+            let ending = tell(&screen, &reply, |answer| report(&work, answer));
             screen.note(format!("it goes on with:\n  {}", (order.again)(&course.request)));
             ending
         }
         Outcome::Lost(error) => {
             screen.error(&error);
-            if let Some(run_id) = course.request.run_id().filter(|_| error.is_lost() || course.request.cursor().is_some()) {
-                screen.note(format!("`ikkai dlq history --run {run_id}` says how far it came; it goes on with:"));
-                screen.note(format!("  {}", (order.again)(&course.request)));
-            }
+            goes_on(&work, &order, &course);
             Ending::Failed
         }
     })
 }
 
+/// Where a run stands that has begun and whose end nobody has told, and how it goes on.
+fn goes_on(work: &Work<'_>, order: &Order<'_>, course: &Course) {
+    if let Some(run_id) = course.request.run_id().filter(|_| course.has_begun()) {
+        work.screen.note(format!("`{}` says how far it came; it goes on with:", history_of(work, run_id)));
+        work.screen.note(format!("  {}", (order.again)(&course.request)));
+    }
+}
+
+/// The command that shows what became of every message of a run.
+fn history_of(work: &Work<'_>, run_id: &str) -> String {
+    command_line("history", &work.site, vec!["--run".to_owned(), run_id.to_owned()])
+}
+
 /// Only says what would be done.
 async fn dry(work: &Work<'_>, order: &Order<'_>, interrupt: &mut Interrupt) -> Result<Ending, Failure> {
     match look(work, order, interrupt).await {
-        Outcome::Answered(reply) => Ok(tell(work.screen, &reply, |answer| report(work.screen, answer))),
+        Outcome::Answered(reply) => Ok(tell(work.screen, &reply, |answer| report(work, answer))),
         Outcome::Interrupted(_) => Ok(stopped_looking(work.screen)),
         Outcome::Lost(error) => Err(error.into()),
     }
@@ -101,10 +117,10 @@ async fn asked(
             Ending::Done => Ending::Failed,
             other => other,
         };
-        tell(work.screen, &reply, |answer| report(work.screen, answer));
+        tell(work.screen, &reply, |answer| report(work, answer));
         return Ok(Err(ending));
     };
-    summary(would).iter().for_each(|line| work.screen.note(line));
+    summary(would, &work.site).iter().for_each(|line| work.screen.note(line));
     let count = done(would);
     Ok(work.asker.consent(work.screen, &(order.question)(would)).await.map(|()| Some(count)))
 }
@@ -194,7 +210,8 @@ fn run_of(reply: &Reply) -> Option<&RedriveAnswer> {
 }
 
 /// What became of the messages, and of those that are left one by one.
-fn report(screen: &Screen, answer: &Answer) {
+fn report(work: &Work<'_>, answer: &Answer) {
+    let screen = work.screen;
     let (run, archive) = match answer {
         Answer::Redrive(run) => (run, None),
         Answer::Discard(discard) => (&discard.run, Some(&discard.archive)),
@@ -203,7 +220,7 @@ fn report(screen: &Screen, answer: &Answer) {
     if run.replayed {
         screen.note("this was done before; its answer is given again");
     }
-    summary(run).iter().for_each(|line| screen.line(line));
+    summary(run, &work.site).iter().for_each(|line| screen.line(line));
     if let Some(archive) = archive.filter(|_| !run.dry_run && done(run) > 0) {
         screen.line(format!("what was removed is in {archive}"));
     }
@@ -216,7 +233,7 @@ fn report(screen: &Screen, answer: &Answer) {
         screen.line("");
         verdict_table(left.iter().take(TOLD).copied()).iter().for_each(|line| screen.line(line));
         if left.len() > TOLD {
-            screen.note(format!("and {} more; `ikkai dlq history --run {}` has them all", left.len() - TOLD, run.run_id));
+            screen.note(format!("and {} more; `{}` has them all", left.len() - TOLD, history_of(work, &run.run_id)));
         }
     }
     if let Some(detail) = &run.detail {
@@ -225,14 +242,14 @@ fn report(screen: &Screen, answer: &Answer) {
 }
 
 /// The run, and how many messages became what.
-fn summary(run: &RedriveAnswer) -> Vec<String> {
+fn summary(run: &RedriveAnswer, site: &[String]) -> Vec<String> {
     let dry = if run.dry_run { ", a dry run: nothing was changed" } else { "" };
     let mut lines = vec![format!("run {}: {}{dry}", run.run_id, state(run.state, run.stopped))];
     if run.tally.by_verdict.is_empty() {
         lines.push(format!("none of {} that were looked at is meant", messages(run.tally.seen)));
         return lines;
     }
-    let rows = run.tally.by_verdict.iter().map(|(code, count)| vec![name(code), count.to_string(), meaning(*code).to_owned()]);
+    let rows = run.tally.by_verdict.iter().map(|(code, count)| vec![name(code), count.to_string(), meaning(*code, site)]);
     lines.extend(table_lines(&[], &[1], rows));
     lines
 }

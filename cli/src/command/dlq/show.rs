@@ -40,7 +40,8 @@ impl Show {
     }
 }
 
-fn lines(found: &Inspection, job_id: &str) -> Vec<String> {
+/// Everything about one job, in lines.
+pub(in crate::command) fn lines(found: &Inspection, job_id: &str) -> Vec<String> {
     let mut rows = vec![("job", job_id.to_owned())];
     match &found.record {
         Some(record) => rows.extend(of_record(record)),

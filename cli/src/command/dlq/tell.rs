@@ -58,7 +58,7 @@ pub(in crate::command) fn ending(answer: &Answer) -> Ending {
         Answer::History(history) => unless_empty(history.runs.is_empty()),
         Answer::Refused(_, refusal) => match refusal.code {
             RefusalCode::InvalidRequest => Ending::Usage,
-            RefusalCode::UnknownJob | RefusalCode::UnknownRun => Ending::Nothing,
+            RefusalCode::UnknownQueue | RefusalCode::UnknownJob | RefusalCode::UnknownRun => Ending::Nothing,
             _ => Ending::Failed,
         },
     }
@@ -117,7 +117,7 @@ mod tests {
             ("invalid_request", Ending::Usage),
             ("unknown_job", Ending::Nothing),
             ("unknown_run", Ending::Nothing),
-            ("unknown_queue", Ending::Failed),
+            ("unknown_queue", Ending::Nothing),
             ("run_in_progress", Ending::Failed),
             ("access_denied", Ending::Failed),
         ] {

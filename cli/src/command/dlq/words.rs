@@ -3,6 +3,8 @@
 use dlq_redrive::protocol::{RecordSummary, RunState, Stopped, VerdictCode};
 use serde::Serialize;
 
+use super::command_line;
+
 /// The name that something has in requests and answers.
 pub(super) fn name(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
@@ -11,15 +13,21 @@ pub(super) fn name(value: &impl Serialize) -> String {
     }
 }
 
+/// What nobody here has words for.
+const NEWER: &str = "a newer function than this command knows of";
+
 /// What became of a message.
-pub(super) fn meaning(code: VerdictCode) -> &'static str {
-    match code {
+pub(super) fn meaning(code: VerdictCode, site: &[String]) -> String {
+    let words = match code {
         VerdictCode::Redriven => "back in the queue",
         VerdictCode::AlreadyDone => "the job had ended: only the message is deleted",
         VerdictCode::Discarded => "archived and deleted",
         VerdictCode::SentNotDeleted => "back in the queue, perhaps here too: harmless, it is the same job",
+        VerdictCode::NotDeleted => "archived or done, perhaps still here: the next run removes it",
         VerdictCode::Running => "left: a worker has the job",
-        VerdictCode::InDoubt => "left: look at the provider, then `ikkai dlq resolve`",
+        VerdictCode::InDoubt => {
+            return format!("left: look at the provider, then `{}`", command_line("resolve", site, Vec::new()));
+        }
         VerdictCode::Quarantined => "left: put back as often as it may be; `--override-quarantine` does it once more",
         VerdictCode::CameBack => "left: this run has put it back, and it failed again",
         VerdictCode::Changed => "left: somebody else changed the job meanwhile",
@@ -31,8 +39,9 @@ pub(super) fn meaning(code: VerdictCode) -> &'static str {
         VerdictCode::RecordFailed => "left: the record could not be read or written",
         VerdictCode::SendFailed => "left: could not be sent",
         VerdictCode::NotFound => "no message and no record of this job",
-        _ => "a newer function than this command knows of",
-    }
+        _ => NEWER,
+    };
+    words.to_owned()
 }
 
 /// What a redrive would do, in a column.
@@ -83,4 +92,35 @@ pub(in crate::command) fn who(by: Option<&str>, claimed: Option<&str>) -> String
 /// `1 message`, `2 messages`
 pub(super) fn messages(count: u64) -> String {
     if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
+}
+
+#[cfg(test)]
+mod tests {
+    use dlq_redrive::protocol::answer_schema;
+
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_words_of_its_own() {
+        let schema = answer_schema();
+        let codes: Vec<VerdictCode> = schema["$defs"]["VerdictCode"]["oneOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|code| serde_json::from_value(code["const"].clone()).unwrap())
+            .collect();
+        assert!(codes.contains(&VerdictCode::Redriven) && codes.contains(&VerdictCode::NotDeleted), "{codes:?}");
+        let mut told = std::collections::BTreeSet::new();
+        for code in codes {
+            let words = meaning(code, &[]);
+            assert_ne!(words, NEWER, "{code:?}");
+            assert!(told.insert(words), "{code:?} is told like another one");
+        }
+    }
+
+    #[test]
+    fn a_command_in_words_names_the_stack() {
+        let words = meaning(VerdictCode::InDoubt, &["--stack".to_owned(), "shop".to_owned()]);
+        assert!(words.ends_with("ikkai dlq resolve --stack shop`"), "{words}");
+    }
 }

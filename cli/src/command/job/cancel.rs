@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
 
+use super::place::{Named, Place};
+use super::refused;
 use crate::command::Failure;
-use crate::command::consent::Asker;
+use crate::command::consent::{Asker, awaited};
 use crate::command::ending::Ending;
-use crate::command::send::{problem, read};
-use crate::command::target::Target;
+use crate::command::send::read;
 use crate::local::api::Api;
 use crate::screen::{Format, Screen};
 
@@ -17,7 +17,7 @@ use crate::screen::{Format, Screen};
 #[derive(Debug, Args)]
 pub(in crate::command) struct Cancel {
     #[command(flatten)]
-    target: Target,
+    place: Place,
     /// The job's id, as `send` printed it.
     id: String,
     /// Does not ask.
@@ -27,8 +27,12 @@ pub(in crate::command) struct Cancel {
 
 impl Cancel {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
-        let api = self.target.api()?;
-        Ok(cancel(&api, &self.id, &mut Asker::new(self.yes), screen).await?.into())
+        let ending = match self.place.named(screen) {
+            Ok(Named::Api(target)) => cancel(&target.api()?, &self.id, &mut Asker::new(self.yes), screen).await?,
+            Ok(Named::Stack(_)) => no_operators_work(screen),
+            Err(ending) => ending,
+        };
+        Ok(ending.into())
     }
 }
 
@@ -48,7 +52,10 @@ async fn cancel(api: &Api, id: &str, asker: &mut Asker, screen: &Screen) -> Resu
             return Ok(ending);
         }
     }
-    let answer = api.cancel(id).await?;
+    let answer = match awaited(screen, &format!("`ikkai job show {id}` with the same options tells"), api.cancel(id)).await {
+        Ok(answer) => answer?,
+        Err(ending) => return Ok(ending),
+    };
     let job = read(answer.body());
     if !answer.status().is_success() {
         return Ok(refused(screen, answer.status().as_u16(), &job));
@@ -60,10 +67,12 @@ async fn cancel(api: &Api, id: &str, asker: &mut Asker, screen: &Screen) -> Resu
     Ok(Ending::Done)
 }
 
-fn refused(screen: &Screen, status: u16, body: &Value) -> Ending {
-    match screen.format() {
-        Format::Json => screen.json(body),
-        Format::Text => screen.note(problem(status, body)),
-    }
-    if status == 404 { Ending::Nothing } else { Ending::Failed }
+/// The operators' function has no such action: a job that is not dead is its caller's.
+fn no_operators_work(screen: &Screen) -> Ending {
+    screen.note(
+        "error: a job of a stack is called off by its caller, with `DELETE /v1/jobs/{id}` at the stack's API; `ikkai dlq discard` \
+         gives up a dead one. Nothing was done. Without `--stack`, `--function` and `--direct` (IKKAI_STACK) this command works on \
+         the local environment of this checkout",
+    );
+    Ending::Usage
 }

@@ -6,9 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value};
 
+use super::place::{Named, Place};
+use super::{desk, refused};
 use crate::command::Failure;
-use crate::command::send::{problem, read};
-use crate::command::target::Target;
+use crate::command::ending::Ending;
+use crate::command::send::read;
+use crate::local::api::Api;
 use crate::screen::{Format, Screen, Tone};
 
 /// How often a watched job is asked for.
@@ -35,7 +38,7 @@ const ORDER: [&str; 13] = [
 #[derive(Debug, Args)]
 pub(in crate::command) struct Show {
     #[command(flatten)]
-    target: Target,
+    place: Place,
     /// The job's id, as `send` printed it.
     id: String,
     /// Goes on until the job has ended.
@@ -45,33 +48,46 @@ pub(in crate::command) struct Show {
 
 impl Show {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
-        let api = self.target.api()?;
-        let mut shown = None;
-        let watching = async {
-            loop {
-                let answer = api.job(&self.id).await?;
-                let job = read(answer.body());
-                if !answer.status().is_success() {
-                    screen.note(problem(answer.status().as_u16(), &job));
-                    return Ok(ExitCode::FAILURE);
+        let named = match self.place.named(screen) {
+            Ok(named) => named,
+            Err(ending) => return Ok(ending.into()),
+        };
+        let showing = async {
+            match named {
+                Named::Api(target) => self.of_api(&target.api()?, screen).await,
+                Named::Stack(options) => {
+                    let site = options.site().await?;
+                    let desk = options.desk(&site, screen).await?;
+                    desk::show(desk.as_ref(), &self.id, self.watch, screen).await
                 }
-                let ended = is_final(&job);
-                if !self.watch || ended {
-                    show(screen, &job);
-                    return Ok(ExitCode::SUCCESS);
-                }
-                // While it goes on, one line for each change.
-                let line = format!("{}  attempts {}", status(&job), job["attempts"]);
-                if shown.as_ref() != Some(&line) {
-                    screen.note(&line);
-                    shown = Some(line);
-                }
-                tokio::time::sleep(EVERY).await;
             }
         };
         tokio::select! {
-            outcome = watching => outcome,
+            outcome = showing => outcome.map(ExitCode::from),
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
+        }
+    }
+
+    async fn of_api(&self, api: &Api, screen: &Screen) -> Result<Ending, Failure> {
+        let mut shown = None;
+        loop {
+            let answer = api.job(&self.id).await?;
+            let job = read(answer.body());
+            if !answer.status().is_success() {
+                return Ok(refused(screen, answer.status().as_u16(), &job));
+            }
+            let ended = is_final(status(&job));
+            if !self.watch || ended {
+                show(screen, &job);
+                return Ok(Ending::Done);
+            }
+            // While it goes on, one line for each change.
+            let line = format!("{}  attempts {}", status(&job), job["attempts"]);
+            if shown.as_ref() != Some(&line) {
+                screen.note(&line);
+                shown = Some(line);
+            }
+            tokio::time::sleep(EVERY).await;
         }
     }
 }
@@ -81,8 +97,8 @@ fn status(job: &Value) -> &str {
 }
 
 /// Nothing changes any more by itself.
-fn is_final(job: &Value) -> bool {
-    matches!(status(job), "succeeded" | "dead" | "in_doubt" | "cancelled")
+pub(super) fn is_final(status: &str) -> bool {
+    matches!(status, "succeeded" | "dead" | "in_doubt" | "cancelled")
 }
 
 /// How a state is shown.
@@ -135,10 +151,10 @@ mod tests {
     #[test]
     fn a_job_has_ended_when_nothing_changes_any_more_by_itself() {
         for status in ["succeeded", "dead", "in_doubt", "cancelled"] {
-            assert!(is_final(&serde_json::json!({ "status": status })), "{status}");
+            assert!(is_final(status), "{status}");
         }
         for status in ["accepted", "running", "retry_scheduled"] {
-            assert!(!is_final(&serde_json::json!({ "status": status })), "{status}");
+            assert!(!is_final(status), "{status}");
         }
     }
 }

@@ -1,13 +1,18 @@
 //! Looks at the queues, and into the dead-letter queues no more often than it must: a look hides messages from whoever wants them.
 
-use dlq_redrive::protocol::{Answer, DeadGroup, Filter, List, Request, RunState, StatusAnswer, StatusRequest};
+use std::time::Duration;
+
+use dlq_redrive::protocol::{Answer, DeadGroup, Filter, List, Request, RunState, RunSummary, StatusAnswer, StatusRequest};
 
 use crate::command::Failure;
-use crate::command::dlq::ask;
+use crate::command::dlq::{age, ask};
 use crate::operator::{Desk, Reply};
 
 /// Messages that are looked at, in each dead-letter queue.
 const SAMPLE: u32 = 100;
+
+/// A run that goes on and has written nothing for so long is at work no more.
+const LEFT_AFTER: Duration = Duration::from_secs(20 * 60);
 
 /// What was seen.
 #[derive(Debug)]
@@ -67,7 +72,10 @@ fn counts(status: &StatusAnswer) -> Vec<u64> {
     status.queues.iter().map(|queue| queue.dead_letters.visible + queue.dead_letters.in_flight).collect()
 }
 
+/// A run writes its history as it goes, and a part takes a quarter of an hour at most: one that has written nothing for longer was left on its
+/// way, and takes nothing out.
 fn at_work(status: &StatusAnswer) -> bool {
-    let goes_on = |state| state == RunState::Continues;
-    status.queues.iter().any(|queue| queue.last_run.as_ref().is_some_and(|run| !run.dry_run && goes_on(run.state)))
+    let is_left = |run: &RunSummary| age(&run.updated_at).is_some_and(|age| age > LEFT_AFTER);
+    let goes_on = |run: &RunSummary| !run.dry_run && run.state == RunState::Continues && !is_left(run);
+    status.queues.iter().any(|queue| queue.last_run.as_ref().is_some_and(goes_on))
 }

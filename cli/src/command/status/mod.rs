@@ -11,7 +11,7 @@ use dlq_redrive::protocol::{Answer, StatusRequest};
 
 use self::look::{Look, Reasons};
 use super::Failure;
-use super::dlq::{seconds, tell};
+use super::dlq::{at_least_a_minute, seconds, tell};
 use super::ending::Ending;
 use super::site::SiteOptions;
 use crate::operator::figures::{self, Figures, Subject};
@@ -26,7 +26,8 @@ pub(super) struct Status {
     /// A queue's name in this stack, such as `email`, or `all`.
     #[arg(default_value = "all")]
     queue: String,
-    /// Goes on until Ctrl-C. Dead-letter queues are looked into again only when their number of messages changes.
+    /// Goes on until Ctrl-C. The reasons of dead-letter queues are looked for again only when their number of messages changes; but each look
+    /// of the function receives up to ten messages of each of them for their age, and hides them for as long as that takes.
     #[arg(short, long)]
     watch: bool,
     /// How long a watched screen stands: 5s, 1m.
@@ -35,13 +36,6 @@ pub(super) struct Status {
     /// Also reads the whole jobs table for jobs that have not gone on for so long: 30m, 2h; at least a minute.
     #[arg(long, value_name = "TIME", value_parser = at_least_a_minute)]
     stuck_after: Option<u64>,
-}
-
-fn at_least_a_minute(text: &str) -> Result<u64, String> {
-    match seconds(text)? {
-        time @ 60.. => Ok(time),
-        _ => Err("it is at least a minute, 1m: below that jobs are merely at work".to_owned()),
-    }
 }
 
 impl Status {
@@ -53,17 +47,15 @@ impl Status {
         let site = self.site.site().await?;
         let desk = self.site.desk(&site, screen).await?;
         let mut reasons = Reasons::default();
-        let watching = async {
-            loop {
-                let ending = self.once(desk.as_ref(), &site, &mut reasons, screen).await?;
-                if !self.watch || ending != Ending::Done {
-                    return Ok(ending.into());
-                }
-                tokio::time::sleep(Duration::from_secs(self.every.max(1))).await;
+        let mut once = async || self.once(desk.as_ref(), &site, &mut reasons, screen).await;
+        let looking = async {
+            match self.watch {
+                true => watch(Duration::from_secs(self.every.max(1)), screen, once).await,
+                false => once().await,
             }
         };
         tokio::select! {
-            outcome = watching => outcome,
+            outcome = looking => outcome.map(ExitCode::from),
             _ = tokio::signal::ctrl_c() => match self.watch {
                 true => Ok(ExitCode::SUCCESS),
                 false => Err("interrupted".into()),
@@ -89,6 +81,25 @@ impl Status {
             screen.note(format!("no figures: {}", chain(error)));
         }
         Ok(show(screen, &look, &figures.unwrap_or_default()))
+    }
+}
+
+/// Looks again and again. Once something was seen, a look that fails is noted and the next one may see again; before, it ends.
+async fn watch(
+    every: Duration,
+    screen: &Screen,
+    mut once: impl AsyncFnMut() -> Result<Ending, Failure>,
+) -> Result<Ending, Failure> {
+    let mut has_seen = false;
+    loop {
+        match once().await {
+            Ok(Ending::Done) => has_seen = true,
+            Err(failure) if has_seen => screen.note(format!("no answer: {}", chain(failure.as_ref()))),
+            // Why was told already.
+            Ok(_) if has_seen => {}
+            ended => return ended,
+        }
+        tokio::time::sleep(every).await;
     }
 }
 

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
+use ikkai::clock::EpochMillis;
 use serde_json::{Value, json};
 
 use super::*;
@@ -140,12 +142,43 @@ async fn a_refusal_is_told() {
     let desk = ScriptedDesk::says([refusal("status", "unknown_queue", "this stack has no such queue")]);
     let look = look::look(&desk, all(), &mut Reasons::default()).await.unwrap();
     let (screen, memory) = Screen::remembering(Format::Text);
-    assert_eq!(show(&screen, &look, &BTreeMap::new()), Ending::Failed);
+    assert_eq!(show(&screen, &look, &BTreeMap::new()), Ending::Nothing);
     assert!(memory.notes().contains("no such queue"));
 }
 
-#[test]
-fn stuck_means_longer_than_a_minute() {
-    assert_eq!(at_least_a_minute("30m"), Ok(1_800));
-    assert!(at_least_a_minute("59s").unwrap_err().contains("1m"));
+#[tokio::test]
+async fn a_run_that_was_left_on_its_way_keeps_nobody_from_looking() {
+    let mut email = queue("email", 3);
+    email["lastRun"] = json!({"runId": "run-1", "action": "redrive", "queues": ["email"], "startedAt": "2001-01-01T00:00:00Z",
+        "updatedAt": "2001-01-01T00:00:00Z", "state": "continues", "dryRun": false, "reason": "mended",
+        "tally": {"snapshot": 4, "seen": 4, "matched": 4, "redriven": 2, "succeededAgain": 0, "failedAgain": 0, "byVerdict": {}}});
+    let desk = ScriptedDesk::says([status(&[email.clone()]), list(&[group("oops", 3)])]);
+    let look = look::look(&desk, all(), &mut Reasons::default()).await.unwrap();
+    assert_eq!((look.groups.map(|groups| groups.len()), look.no_reasons), (Some(1), None));
+
+    email["lastRun"]["updatedAt"] = EpochMillis::from(SystemTime::now()).rfc3339().to_string().into();
+    let look = look::look(&ScriptedDesk::says([status(&[email])]), all(), &mut Reasons::default()).await.unwrap();
+    assert!(look.no_reasons.unwrap().contains("while a run"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watching_goes_on_after_a_failed_answer_but_not_without_a_first_one() {
+    let (screen, memory) = Screen::remembering(Format::Text);
+    let every = Duration::from_secs(10);
+    let mut looks = 0;
+    let once = async || {
+        looks += 1;
+        match looks {
+            2 => Err("no concurrency left".into()),
+            3 => Ok(Ending::Failed),
+            _ => Ok(Ending::Done),
+        }
+    };
+    let watched = tokio::time::timeout(Duration::from_secs(45), watch(every, &screen, once)).await;
+    assert!(watched.is_err(), "it never ends by itself");
+    assert_eq!((looks, memory.notes().as_str()), (5, "no answer: no concurrency left"));
+
+    let refused = watch(every, &screen, async || Ok(Ending::Nothing)).await.unwrap();
+    assert_eq!(refused, Ending::Nothing);
+    assert!(watch(every, &screen, async || Err("no such function".into())).await.is_err());
 }

@@ -44,7 +44,7 @@ pub(super) async fn ask(deployment: &Deployment, wishes: Wishes) -> Told {
     let stuck = match (&status, wishes.stuck_after_seconds) {
         (_, None) => Fact::Unknown(Gap::NotAsked {
             reason: "it reads the whole jobs table".to_owned(),
-            mend: "`ikkai doctor --stuck-after 3600` looks for jobs that have not moved for an hour".to_owned(),
+            mend: "`ikkai doctor --stuck-after 1h` looks for jobs that have not moved for an hour".to_owned(),
         }),
         (Fact::Unknown(gap), Some(_)) => Fact::Unknown(gap.clone()),
         (Fact::Known(status), Some(after_seconds)) => Fact::Known(StuckJobs {

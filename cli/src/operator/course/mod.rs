@@ -175,13 +175,20 @@ pub struct Course {
     pub request: RunRequest,
     verdicts: Vec<Value>,
     parts: u32,
+    may_be_done: bool,
 }
 
 impl Course {
     /// A run that begins, or goes on at its request's cursor.
     #[must_use]
     pub fn new(request: RunRequest) -> Self {
-        Self { request, verdicts: Vec::new(), parts: 0 }
+        Self { request, verdicts: Vec::new(), parts: 0, may_be_done: false }
+    }
+
+    /// Whether something of the run was done, or may be: then it can be gone on with.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.may_be_done || self.request.cursor().is_some()
     }
 
     /// Asks until the run is over, the operator stops it, or there is no answer. `told` hears of it meanwhile.
@@ -192,7 +199,7 @@ impl Course {
         told: &mut (dyn FnMut(Sight<'_>) + Send),
     ) -> Outcome {
         loop {
-            let reply = match self.part(desk, told).await {
+            let reply = match self.part(desk, interrupt, told).await {
                 Ok(reply) => reply,
                 Err(error) => return Outcome::Lost(error),
             };
@@ -205,32 +212,43 @@ impl Course {
             self.request.go_on_at(cursor);
             let wait = Duration::from_secs(wait);
             told(Sight::Part { tally: &tally, detail: detail.as_deref(), wait });
-            tokio::select! {
-                biased;
-                () = interrupt.wanted() => return Outcome::Interrupted(reply),
-                () = sleep(wait) => {}
+            if interrupted_within(interrupt, wait).await {
+                return Outcome::Interrupted(reply);
             }
         }
     }
 
     /// One part, asked again where its answer was lost: under the same run id and cursor it is not done twice.
-    async fn part(&self, desk: &dyn Desk, told: &mut (dyn FnMut(Sight<'_>) + Send)) -> Result<Reply, DeskError> {
+    /// Once the operator wants to stop, nothing is asked again.
+    async fn part(
+        &mut self,
+        desk: &dyn Desk,
+        interrupt: &mut Interrupt,
+        told: &mut (dyn FnMut(Sight<'_>) + Send),
+    ) -> Result<Reply, DeskError> {
         let (mut repeats, mut put_off) = (0, 0);
         loop {
             match self.watched(desk, told).await {
                 Ok(reply) => match at_work_still(&reply.answer).filter(|_| repeats > 0 && put_off < PUT_OFF) {
                     Some(wait) => {
                         put_off += 1;
-                        sleep(wait).await;
+                        if interrupted_within(interrupt, wait).await {
+                            return Ok(reply);
+                        }
                     }
                     None => return Ok(reply),
                 },
-                Err(error) if error.is_lost() && repeats < REPEATS && self.request.run_id().is_some() => {
+                Err(error) => {
+                    self.may_be_done |= error.may_be_done();
+                    if !error.is_lost() || repeats == REPEATS || self.request.run_id().is_none() {
+                        return Err(error);
+                    }
                     repeats += 1;
                     told(Sight::Again(&error));
-                    sleep(REPEAT_AFTER * repeats).await;
+                    if interrupted_within(interrupt, REPEAT_AFTER * repeats).await {
+                        return Err(error);
+                    }
                 }
-                Err(error) => return Err(error),
             }
         }
     }
@@ -283,6 +301,15 @@ impl Course {
         reply.json["verdicts"] = Value::Array(self.verdicts.clone());
         // It was readable before, and verdicts are what every part had.
         Reply::read(reply.json.clone()).unwrap_or(reply)
+    }
+}
+
+/// Waits, and no longer than the operator does. `true`: the operator wants to stop.
+async fn interrupted_within(interrupt: &mut Interrupt, wait: Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = interrupt.wanted() => true,
+        () = sleep(wait) => false,
     }
 }
 

@@ -152,6 +152,36 @@ async fn a_part_at_work_is_seen_through_the_history() {
     assert!(told[0].contains("redriven: 3") && told[1].contains("redriven: 5"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_while_a_request_waits_to_be_repeated_is_heard_at_once() {
+    let at_work = refusal("redrive", "run_in_progress", "this run is at work");
+    for (lines, asked) in [(vec![lost()], 1), (vec![lost(), says(at_work)], 2)] {
+        let (mut interrupt, wish) = Interrupt::scripted();
+        let desk = ScriptedDesk::new(lines);
+        let mut course = Course::new(redrive());
+        let stopping = async {
+            // The first repetition comes after 5 seconds, and is put off for 10 more.
+            sleep(Duration::from_secs(if asked == 1 { 2 } else { 7 })).await;
+            wish.send(true).unwrap();
+        };
+        let mut silent = |_: Sight<'_>| {};
+        let (outcome, ()) = tokio::join!(course.follow(&desk, &mut interrupt, &mut silent), stopping);
+        assert!(!matches!(outcome, Outcome::Interrupted(_)), "nobody knows what was done: {outcome:?}");
+        assert!(course.has_begun());
+        assert_eq!(desk.asked().len(), asked);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_has_begun_when_something_may_be_done() {
+    let failed = DeskError::Failed { function: "f".to_owned(), kind: "Runtime.ExitError".to_owned(), message: "gone".to_owned() };
+    let throttled = DeskError::Throttled { function: "f".to_owned() };
+    for (error, begun) in [(failed, true), (DeskError::NotAnAnswer { why: "odd".to_owned() }, true), (throttled, false)] {
+        let (course, outcome, _) = follow(&ScriptedDesk::new([Line::Fails(error)])).await;
+        assert_eq!(course.has_begun(), begun, "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_dry_run_has_a_name_of_its_own_and_begins_at_the_beginning() {
     let mut request = redrive();

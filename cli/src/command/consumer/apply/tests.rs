@@ -113,7 +113,26 @@ fn email() -> DeployedConsumer {
 /// Makes a change; `answers` as in [`Asker::scripted`].
 async fn run(control: &impl Control, change: Change, answers: Option<&[&'static str]>) -> Ending {
     let screen = Screen::new(Format::Json);
-    apply(&screen, "s", control, &[email()], change, &mut Asker::scripted(answers)).await
+    let (interrupt, _wish) = Interrupt::scripted();
+    apply(&screen, "s", control, &[email()], change, &mut Asker::scripted(answers), || interrupt).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_the_wait_and_leaves_the_next_ones_untouched() {
+    let control = Scripted { effect_after: u32::MAX, ..Scripted::new("Enabled") };
+    let (screen, memory) = Screen::remembering(Format::Text);
+    let (interrupt, wish) = Interrupt::scripted();
+    let consumers = [email(), DeployedConsumer { name: "image".to_owned(), ..email() }];
+    let stopping = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        wish.send(true).unwrap();
+    };
+    let mut asker = Asker::scripted(None);
+    let (ending, ()) = tokio::join!(apply(&screen, "s", &control, &consumers, Change::Pause, &mut asker, || interrupt), stopping);
+    assert_eq!((ending, control.begun()), (Ending::Failed, vec![Change::Pause]));
+    let notes = memory.notes();
+    assert!(notes.contains("pause email: interrupted; the change goes on"), "{notes}");
+    assert!(notes.contains("pause image: interrupted; it was not touched"), "{notes}");
 }
 
 #[tokio::test(start_paused = true)]

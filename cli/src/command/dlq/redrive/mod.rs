@@ -18,6 +18,7 @@ const DRY_REASON: &str = "dry run";
 
 /// Options of `redrive`.
 #[derive(Debug, Args)]
+#[command(after_help = super::EXIT_CODES)]
 pub(super) struct Redrive {
     /// A queue's name in this stack, such as `email`, or `all`.
     #[arg(default_value = "all")]

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::command::dlq::command_line;
 use crate::command::dlq::tests::{command, command_until, command_with, request_of};
 use crate::command::ending::Ending;
 use crate::operator::scripted::{Line, ScriptedDesk, refusal, run};
@@ -72,15 +73,16 @@ async fn a_person_is_told_what_would_be_done_and_asked() {
     let notes = memory.notes();
     let question = "put 2 messages back and delete 1 message whose jobs have ended, 10 a second? [y/N]";
     assert!(notes.contains("a dry run: nothing was changed") && notes.contains(question), "{notes}");
+    let resolve = command_line("resolve", &[], Vec::new());
     let expected = "\
 run run-1: finished
  redriven      2  back in the queue
  already_done  1  the job had ended: only the message is deleted
- in_doubt      1  left: look at the provider, then `ikkai dlq resolve`
+ in_doubt      1  left: look at the provider, then `{resolve}`
 
  job or message  verdict   why
  job-d           in_doubt";
-    assert_eq!(memory.result(), expected);
+    assert_eq!(memory.result(), expected.replace("{resolve}", &resolve));
 }
 
 #[tokio::test]
@@ -177,6 +179,34 @@ async fn an_answer_lost_for_good_says_how_to_go_on() {
     let again = format!("dlq redrive email --reason mended --claimed-by me --run-id {run_id} --cursor 1");
     assert!(notes.contains(&again), "no `{again}` in {notes}");
     assert!(notes.contains("connection reset; asking again under the same run id"), "{notes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_part_without_an_end_says_how_to_go_on() {
+    let failed =
+        || DeskError::Failed { function: "f".to_owned(), kind: "Runtime.ExitError".to_owned(), message: "gone".to_owned() };
+    let refused = || Line::Says(Duration::ZERO, refusal("redrive", "run_in_progress", "another run works on this queue"));
+    let throttled = || Line::Fails(DeskError::Throttled { function: "f".to_owned() });
+    let first = || Line::Says(Duration::ZERO, continues(run("redrive", "continues", &[("redriven", &["a"])]), "1"));
+    for (lines, told) in [
+        (vec![first(), refused()], true),
+        (vec![first(), throttled()], true),
+        (vec![first(), Line::Fails(failed())], true),
+        (vec![Line::Fails(failed())], true),
+        (vec![Line::Fails(DeskError::NotAnAnswer { why: "odd".to_owned() })], true),
+        (vec![refused()], false),
+        (vec![throttled()], false),
+    ] {
+        let parts = lines.len();
+        let (ending, memory, asked) = command(&REDRIVE, ScriptedDesk::new(lines), Format::Text).await;
+        let (notes, run_id) = (memory.notes(), asked[0]["runId"].as_str().unwrap());
+        assert_eq!((ending, asked.len()), (Ending::Failed, parts), "{notes}");
+        let cursor = if parts == 2 { " --cursor 1" } else { "" };
+        let again = format!("dlq redrive email --reason mended --claimed-by me --run-id {run_id}{cursor}");
+        let history = format!("dlq history --run {run_id}` says how far it came; it goes on with:");
+        assert_eq!(notes.ends_with(&again), told, "{notes}");
+        assert_eq!(notes.contains(&history), told, "{notes}");
+    }
 }
 
 #[tokio::test]
