@@ -73,10 +73,20 @@ fn a_thousand_jobs_posted_in_batches_are_all_mailed_once() {
                     job
                 })
                 .collect();
-            let posted = answer(api.post_batch(&json!({"jobs": jobs})).await.expect("an answer"));
-            assert!((200..300).contains(&posted.status), "batch {batch}: {posted:?}");
-            for verdict in posted.body["jobs"].as_array().expect("verdicts") {
-                assert_eq!(verdict["status"], 202, "{verdict}");
+            let request = json!({"jobs": jobs});
+            // A machine that is busy with other tests may put a job off (503): then the same is asked for again, as the answer says.
+            let accepted = async || {
+                let posted = answer(api.post_batch(&request).await.expect("an answer"));
+                assert!((200..300).contains(&posted.status), "batch {batch}: {posted:?}");
+                let verdicts = posted.body["jobs"].as_array().expect("verdicts").clone();
+                let put_off = |verdict: &&Value| verdict["status"] != 202;
+                if let Some(verdict) = verdicts.iter().find(put_off) {
+                    assert!(verdict["status"] == 503 || verdict["status"] == 409, "{verdict}");
+                    return None;
+                }
+                Some(verdicts)
+            };
+            for verdict in lab.eventually("every job of the batch is accepted", accepted).await {
                 ids.push(verdict["job"]["jobId"].as_str().expect("a job id").to_owned());
             }
         }
