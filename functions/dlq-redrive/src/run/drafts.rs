@@ -17,6 +17,9 @@ use crate::queues::StackQueue;
 /// What the handling of some messages may take at most, three times over.
 const HANDLING: Duration = Duration::from_secs(30);
 
+/// Why a message stays whose group is held back.
+const WAITS_FOR_ITS_GROUP: &str = "an earlier message of its group was not sent";
+
 /// A message that shall be put back.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
@@ -42,10 +45,41 @@ pub(super) struct Ready {
     pub(super) message: OutgoingMessage,
 }
 
+impl Draft {
+    /// The group whose order it has a place in, if it has one.
+    pub(super) fn group(&self) -> Option<String> {
+        group(&self.target, self.letter.message.group_id.as_deref())
+    }
+}
+
+/// A group of a queue that keeps order.
+fn group(target: &StackQueue, group_id: Option<&str>) -> Option<String> {
+    target.queue_name.is_fifo().then(|| format!("{}/{}", target.queue_name.as_str(), group_id.unwrap_or_default()))
+}
+
 impl Part<'_> {
+    /// A message stays behind for a reason that may pass: what follows it in its group waits for the next run too.
+    pub(super) fn hold_back(&mut self, target: Option<&StackQueue>, group_id: Option<&str>) {
+        if let Some(group) = target.and_then(|target| group(target, group_id)) {
+            self.progress.block(group);
+        }
+    }
+
+    /// Leaves messages whose group is held back, before anything is done to their records.
+    fn without_held_back(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Draft> {
+        let is_held = |draft: &Draft| draft.group().is_some_and(|group| self.progress.blocked.contains(&group));
+        let (held, free): (Vec<_>, Vec<_>) = drafts.into_iter().partition(is_held);
+        for draft in held {
+            self.judge(queue, &draft.letter, VerdictCode::SendFailed, Some(WAITS_FOR_ITS_GROUP.to_owned()));
+            self.left.push(draft.letter.message);
+        }
+        free
+    }
+
     /// Puts messages back at the run's pace.
     pub(super) async fn send_drafts(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Step {
-        let mut waiting = self.keep_hidden(queue, drafts).await;
+        let drafts = self.keep_hidden(queue, drafts).await;
+        let mut waiting = self.without_held_back(queue, drafts);
         while !waiting.is_empty() {
             let count = self.pace.at_once().min(waiting.len());
             if !self.pace.turn(count, self.time_left()).await {
@@ -53,6 +87,7 @@ impl Part<'_> {
                 return Err(End::OutOfTime { resume_in: Duration::ZERO });
             }
             waiting = self.keep_hidden(queue, waiting).await;
+            waiting = self.without_held_back(queue, waiting);
             let later = waiting.split_off(count.min(waiting.len()));
             let ready = self.prepare_all(queue, waiting).await;
             let step = self.send_ready(queue, ready).await;
@@ -102,6 +137,7 @@ impl Part<'_> {
                 if !matches!(verdicts.next(), Some(Ok(()))) {
                     let detail = "the message was visible again before its turn; the next run finds it";
                     self.judge(queue, &draft.letter, VerdictCode::Changed, Some(detail.to_owned()));
+                    self.hold_back(Some(&draft.target), draft.letter.message.group_id.as_deref());
                     continue;
                 }
                 draft.hidden_until = now + hidden_for;
@@ -131,6 +167,9 @@ impl Part<'_> {
                 Preparation::Done => done.push(draft.letter),
                 Preparation::Left(verdict, detail) => {
                     self.judge(queue, &draft.letter, verdict, detail);
+                    if matches!(verdict, VerdictCode::RecordFailed | VerdictCode::Changed) {
+                        self.hold_back(Some(&draft.target), draft.letter.message.group_id.as_deref());
+                    }
                     self.left.push(draft.letter.message);
                 }
             }
@@ -163,12 +202,9 @@ impl Part<'_> {
     async fn send_in_order(&mut self, target: &StackQueue, batch: &[Ready]) -> Vec<SendVerdict> {
         let mut verdicts = Vec::with_capacity(batch.len());
         for ready in batch {
-            let group = format!("{}/{}", target.queue_name.as_str(), ready.message.group_id.as_deref().unwrap_or_default());
-            if self.progress.blocked.contains(&group) {
-                verdicts.push(Err(QueueError::Refused {
-                    operation: "SendMessage",
-                    code: "an earlier message of its group was not sent".to_owned(),
-                }));
+            let group_id = ready.message.group_id.as_deref();
+            if group(target, group_id).is_some_and(|group| self.progress.blocked.contains(&group)) {
+                verdicts.push(Err(QueueError::Refused { operation: "SendMessage", code: WAITS_FOR_ITS_GROUP.to_owned() }));
                 continue;
             }
             let former = ready
@@ -179,7 +215,7 @@ impl Part<'_> {
             let message = OutgoingMessage { deduplication_id, ..ready.message.clone() };
             let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or(Ok(()));
             if verdict.is_err() {
-                self.progress.block(group);
+                self.hold_back(Some(target), group_id);
             }
             verdicts.push(verdict);
         }

@@ -106,6 +106,7 @@ impl Part<'_> {
         let filter = crate::protocol::Filter { classes: Vec::new(), codes: Vec::new(), ..self.order.filter.clone() };
         if is_meant(&filter, &letter, queue, self.workbench.clock.now()) {
             self.judge(queue, &letter, VerdictCode::RecordFailed, Some(error.to_string()));
+            self.hold_back(self.target_of(&letter, queue).as_ref(), message.group_id.as_deref());
         }
     }
 
@@ -156,7 +157,17 @@ impl Part<'_> {
         letter.message.sent_at.is_some_and(|sent| sent > began_at + CLOCK_TOLERANCE) || letter.places.iter().any(died_later)
     }
 
-    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only the last are known by
+    /// The jobs of a message that has come back count as having failed again.
+    fn note_returned(&mut self, letter: &DeadLetter) {
+        let (is_late, now) = (self.is_late(letter), self.workbench.clock.now());
+        for place in letter.places.iter().filter(|place| self.has_failed_again(place, is_late, now)).collect::<Vec<_>>() {
+            if let Some(job_id) = place.job_id() {
+                self.note_failed_again(job_id.as_str());
+            }
+        }
+    }
+
+    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only some are known by
     /// name: a message from after the start whose job was put back before is one of them too.
     fn has_failed_again(&self, place: &Place, is_late: bool, now: EpochMillis) -> bool {
         let Some(record) = place.record.as_ref().filter(|record| !record.is_expired(now)) else { return false };

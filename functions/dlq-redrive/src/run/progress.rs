@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ikkai::clock::EpochMillis;
 use serde::{Deserialize, Serialize};
 
-/// Jobs that are watched at most; those that were sent last.
+/// Jobs that are watched at most.
 const MOST_WATCHED: usize = 50;
 
 /// Names that are remembered at most.
@@ -27,6 +27,9 @@ pub(super) struct Progress {
     /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it
     /// was sent.
     pub(super) watched: Vec<String>,
+    /// Jobs that are known to have failed again: each counts once.
+    #[serde(default)]
+    pub(super) failed: BTreeSet<String>,
     /// Sent since the last look at them.
     pub(super) sent_since_look: u32,
     /// Jobs of the filter whose message was found, or that were dealt with without one.
@@ -59,12 +62,17 @@ pub(super) enum Canary {
 }
 
 impl Progress {
-    /// Remembers jobs that were sent; of many only the last.
+    /// Remembers jobs that were sent, as long as there is room: who is watched stays so until it is over, or jobs that take long to
+    /// fail would never be seen to.
     pub(super) fn watch(&mut self, jobs: &[String]) {
         self.sent_since_look = self.sent_since_look.saturating_add(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
-        self.watched.extend_from_slice(jobs);
-        let surplus = self.watched.len().saturating_sub(MOST_WATCHED);
-        self.watched.drain(..surplus);
+        let room = MOST_WATCHED.saturating_sub(self.watched.len());
+        self.watched.extend(jobs.iter().take(room).cloned());
+    }
+
+    /// Remembers a job that has failed again; whether that is news.
+    pub(super) fn note_failed(&mut self, job_id: &str) -> bool {
+        self.failed.len() < MOST_NAMES && self.failed.insert(job_id.to_owned())
     }
 
     /// Remembers a message that must not be sent again.

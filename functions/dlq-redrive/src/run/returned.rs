@@ -3,7 +3,6 @@
 use super::canary::has_succeeded;
 use super::page::has_failed;
 use super::part::{End, Part, Step};
-use crate::dead_letter::DeadLetter;
 use crate::protocol::Stopped;
 
 /// Jobs are looked at whenever so many more were sent.
@@ -24,7 +23,7 @@ impl Part<'_> {
         self.check_share()
     }
 
-    /// Looks at the jobs that were sent last and are not known to be over.
+    /// Looks at the jobs that are watched and not known to be over.
     pub(super) async fn look_now(&mut self) -> Step {
         if self.share().is_none_or(|share| share == NEVER) {
             return Ok(());
@@ -46,14 +45,21 @@ impl Part<'_> {
     pub(super) fn note_over(&mut self, job_id: &str, well: bool) {
         let Some(place) = self.progress.watched.iter().position(|watched| watched == job_id) else { return };
         self.progress.watched.remove(place);
-        let tally = &mut self.run.summary.tally;
-        *(if well { &mut tally.succeeded_again } else { &mut tally.failed_again }) += 1;
+        if well {
+            self.run.summary.tally.succeeded_again += 1;
+        } else {
+            self.note_failed_again(job_id);
+        }
     }
 
-    /// A message of a job that this run has sent is in the dead-letter queue again.
-    pub(super) fn note_returned(&mut self, letter: &DeadLetter) {
-        for job_id in letter.job_ids() {
-            self.note_over(job_id.as_str(), false);
+    /// A job that this run has sent failed again, watched or not.
+    pub(super) fn note_failed_again(&mut self, job_id: &str) {
+        self.progress.watched.retain(|watched| watched != job_id);
+        let tally = &self.run.summary.tally;
+        // What was sent without an answer comes back too, and does not count as put back.
+        let is_counted = tally.succeeded_again + tally.failed_again < tally.redriven;
+        if is_counted && self.progress.note_failed(job_id) {
+            self.run.summary.tally.failed_again += 1;
         }
     }
 
