@@ -35,6 +35,8 @@ impl Part<'_> {
         if let Canary::Sending { missing: 0, jobs } = &mut self.progress.canary {
             let jobs = std::mem::take(jobs);
             self.progress.canary = Canary::Waiting { jobs, until: self.workbench.clock.now() + timeout };
+            // A part that dies while it waits must not make the next one send another canary.
+            self.write_down().await?;
         }
         let mut pause = FIRST_PAUSE;
         while let Canary::Waiting { until, .. } = self.progress.canary {

@@ -133,6 +133,20 @@ async fn a_job_that_was_done_already_is_no_canary() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_part_that_dies_while_the_canary_is_waited_for_sends_no_second_one() {
+    let scene = Scene::new();
+    scene.many_dead(25);
+    let request = json!({ "canary": 3, "canaryTimeoutSeconds": 5_000, "runId": "run-1" });
+    tokio::select! {
+        answer = scene.redrive(request.clone()) => panic!("nobody works on the canary: {answer:?}"),
+        () = tokio::time::sleep(Duration::from_secs(10)) => {}
+    }
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    let answer = scene.redrive_within(Duration::from_secs(60), request).await.unwrap();
+    assert_eq!((answer.state, answer.tally.redriven, scene.messages("email").len()), (RunState::Continues, 3, 3));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_none_of_whose_jobs_runs_is_no_canary() {
     let scene = Scene::new();
     let place = |object: Value| {

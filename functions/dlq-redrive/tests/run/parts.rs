@@ -5,7 +5,7 @@ use std::time::Duration;
 use dlq_redrive::protocol::{RunState, VerdictCode};
 use ikkai::idempotency::{ErrorClass, LastError};
 use ikkai::queue::OutgoingMessage;
-use ikkai::testing::SqsOperation;
+use ikkai::testing::{Moment, SqsOperation};
 use serde_json::json;
 
 use crate::scene::{Scene, check_sums, codes};
@@ -190,4 +190,21 @@ async fn messages_that_somebody_else_has_are_told_of() {
     let answer = scene.redrive(json!({})).await.unwrap();
     assert_eq!((taken.len(), answer.tally.redriven), (2, 3));
     assert!(answer.detail.as_deref().is_some_and(|detail| detail.starts_with("2 of the 5")), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_dies_does_not_make_more_of_max() {
+    let scene = Scene::new();
+    scene.many_dead(60);
+    // Two pages are through: the depth, and a receive, a send and a delete for each.
+    scene.sqs.crash_at(8, Moment::Before);
+    let request = json!({ "max": 30, "runId": "run-1" });
+    tokio::select! {
+        answer = scene.redrive(request.clone()) => panic!("{answer:?}"),
+        () = scene.sqs.crashed() => {}
+    }
+    scene.sqs.heal();
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    let answer = scene.redrive(request).await.unwrap();
+    assert_eq!((answer.tally.redriven, scene.messages("email").len()), (30, 30), "{answer:?}");
 }
