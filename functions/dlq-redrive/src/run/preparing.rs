@@ -100,7 +100,12 @@ impl Part<'_> {
 
     /// A message whose job gets another payload is made again from the job's record.
     async fn prepare_patched(&self, draft: &Draft) -> Preparation {
-        let [Place { record: Some(record), .. }] = draft.letter.places.as_slice() else {
+        let now = self.workbench.clock.now();
+        let record = match draft.letter.places.as_slice() {
+            [Place { record, .. }] => record.as_ref().filter(|record| !record.is_expired(now)),
+            _ => None,
+        };
+        let Some(record) = record else {
             let detail = "only a message of one job that has a record can be patched".to_owned();
             return Preparation::Left(VerdictCode::PatchInvalid, Some(detail));
         };
@@ -137,6 +142,9 @@ impl Part<'_> {
         };
         let changed = decision.as_ref().ok().and_then(|decision| decision.record.as_ref());
         let body = changed.and_then(|record| record.envelope()).map(|job| job.to_body());
+        if self.patch().is_some() && matches!(&decision, Ok(decision) if decision.verdict == Verdict::Missing) {
+            return Err(Answered::Not(VerdictCode::PatchInvalid, Some("the job's record is gone".to_owned())));
+        }
         match answered(decision.map(|decision| decision.verdict)) {
             Answered::Ready => body.ok_or_else(|| {
                 Answered::Not(VerdictCode::NotRebuildable, Some("its record does not hold all of the job".to_owned()))
