@@ -22,8 +22,13 @@ type Stays = (VerdictCode, Option<String>);
 impl Part<'_> {
     /// Removes a page of messages, as far as their records let them.
     pub(super) async fn discard(&mut self, page: Page<'_>) -> Step {
-        let mut removable = Vec::new();
+        let (mut removable, mut unhandled, mut step) = (Vec::new(), Vec::new(), Ok(()));
         for letter in page.letters {
+            step = step.and_then(|()| self.in_time());
+            if step.is_err() {
+                unhandled.push(letter.message.receipt_handle);
+                continue;
+            }
             let now = self.workbench.clock.now();
             match letter.places.iter().filter_map(|place| own_record(place, now)).find_map(|record| keeps(record, now)) {
                 Some(stays) => self.keep(page.queue, letter, stays),
@@ -35,7 +40,9 @@ impl Part<'_> {
             }
         }
         self.remove(page.queue, removable).await;
-        self.in_order("the jobs table takes no writes")
+        self.give_back(page.queue, unhandled).await;
+        self.in_order("the jobs table takes no writes")?;
+        step
     }
 
     fn keep(&mut self, queue: &StackQueue, letter: DeadLetter, (verdict, detail): Stays) {

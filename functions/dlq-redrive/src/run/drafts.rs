@@ -9,7 +9,7 @@ use ikkai::queue::{MAX_ENTRIES, OutgoingMessage, QueueError, ReceivedMessage, Se
 
 use super::part::{End, FAILURES_IN_A_ROW, Part, Step};
 use super::preparing::Preparation;
-use super::sending::{concerns_queue, deduplication_id, send_together};
+use super::sending::{concerns_queue, deduplication_id, send_together, unanswered};
 use crate::dead_letter::DeadLetter;
 use crate::protocol::{MessageVerdict, Stopped, VerdictCode};
 use crate::queues::StackQueue;
@@ -52,6 +52,11 @@ impl Draft {
     }
 }
 
+/// The receipts of messages.
+pub(super) fn handles(drafts: &[Draft]) -> Vec<String> {
+    drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone()).collect()
+}
+
 /// A group of a queue that keeps order.
 fn group(target: &StackQueue, group_id: Option<&str>) -> Option<String> {
     target.queue_name.is_fifo().then(|| format!("{}/{}", target.queue_name.as_str(), group_id.unwrap_or_default()))
@@ -82,8 +87,8 @@ impl Part<'_> {
         let mut waiting = self.without_held_back(queue, drafts);
         while !waiting.is_empty() {
             let count = self.pace.at_once().min(waiting.len());
-            if !self.pace.turn(count, self.time_left()).await {
-                self.release_now(queue, &waiting).await;
+            if self.in_time().is_err() || !self.pace.turn(count, self.time_left()).await {
+                self.give_back(queue, handles(&waiting)).await;
                 return Err(End::OutOfTime { resume_in: Duration::ZERO });
             }
             waiting = self.keep_hidden(queue, waiting).await;
@@ -92,7 +97,7 @@ impl Part<'_> {
             let ready = self.prepare_all(queue, waiting).await;
             let step = self.send_ready(queue, ready).await;
             if let Err(end) = step.and_then(|()| self.in_order("the jobs table takes no writes")) {
-                self.release_now(queue, &later).await;
+                self.release_now(queue, handles(&later)).await;
                 return Err(end);
             }
             waiting = later;
@@ -100,11 +105,17 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// The next part shall find them at once.
-    pub(super) async fn release_now(&self, queue: &StackQueue, drafts: &[Draft]) {
-        let handles = drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone());
-        let changes: Vec<_> =
-            handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO }).collect();
+    /// The next part shall find them at once: they were not seen yet.
+    pub(super) async fn give_back(&mut self, queue: &StackQueue, handles: Vec<String>) {
+        let seen = &mut self.run.summary.tally.seen;
+        *seen = seen.saturating_sub(handles.len() as u64);
+        self.release_now(queue, handles).await;
+    }
+
+    /// Makes received messages visible again.
+    async fn release_now(&self, queue: &StackQueue, handles: Vec<String>) {
+        let to_change = |receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO };
+        let changes: Vec<_> = handles.into_iter().map(to_change).collect();
         for changes in changes.chunks(MAX_ENTRIES) {
             if let Err(error) = change_each(&*queue.dead_letters, changes).await {
                 tracing::warn!(error = %error, "messages stay hidden until their time is over");
@@ -213,7 +224,7 @@ impl Part<'_> {
                 .map_or("", |(received, _)| received.deduplication_id.as_deref().unwrap_or(&received.message_id));
             let deduplication_id = Some(deduplication_id(former, &self.run.summary.run_id));
             let message = OutgoingMessage { deduplication_id, ..ready.message.clone() };
-            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or(Ok(()));
+            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or_else(|| Err(unanswered()));
             if verdict.is_err() {
                 self.hold_back(Some(target), group_id);
             }
@@ -248,8 +259,8 @@ impl Part<'_> {
     }
 
     fn note_unsent(&mut self, queue: &StackQueue, ready: Ready, error: &QueueError) -> Step {
-        self.send_failures += 1;
         if matches!(error, QueueError::Unavailable { .. }) {
+            self.send_failures += 1;
             // It may have gone out.
             self.sent_here.extend(ready.running);
         }

@@ -211,3 +211,15 @@ async fn a_named_job_without_a_message_is_archived_and_cancelled() {
     assert!(key.contains(job.as_str()), "{key}");
     assert_eq!(document["message"], json!(null));
 }
+
+#[tokio::test(start_paused = true)]
+async fn near_its_deadline_a_part_puts_nothing_more_away() {
+    let scene = Scene::new();
+    scene.many_dead(5);
+    scene.store.fail_next(StoreCall::Replace, StoreFault::Delay(Duration::from_secs(890)));
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!((answer.run.state, codes(&answer.run.verdicts)), (RunState::Continues, vec![VerdictCode::Discarded]));
+    assert_eq!((scene.messages("email-dlq").len(), scene.archive.documents().len()), (4, 1));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
+}

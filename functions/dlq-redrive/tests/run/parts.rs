@@ -5,7 +5,7 @@ use std::time::Duration;
 use dlq_redrive::protocol::{RunState, VerdictCode};
 use ikkai::idempotency::{ErrorClass, LastError};
 use ikkai::queue::OutgoingMessage;
-use ikkai::testing::{Moment, SqsOperation};
+use ikkai::testing::{Moment, SqsFault, SqsOperation};
 use serde_json::json;
 
 use crate::scene::{Scene, check_sums, codes};
@@ -207,4 +207,29 @@ async fn a_part_that_dies_does_not_make_more_of_max() {
     tokio::time::sleep(Duration::from_secs(1_000)).await;
     let answer = scene.redrive(request).await.unwrap();
     assert_eq!((answer.tally.redriven, scene.messages("email").len()), (30, 30), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receive_that_takes_all_the_time_is_followed_by_nothing() {
+    let scene = Scene::new();
+    scene.many_dead(15);
+    scene.sqs.fail_next("email-dlq", SqsOperation::Receive, SqsFault::Delay(Duration::from_secs(30)));
+    let answer = scene.redrive_within(Duration::from_secs(45), json!({ "runId": "run-1" })).await.unwrap();
+    assert_eq!((answer.state, scene.messages("email").len()), (RunState::Continues, 0));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
+    let last = scene.redrive(json!({ "runId": "run-1", "cursor": "1" })).await.unwrap();
+    assert_eq!((last.tally.seen, last.tally.redriven), (15, 15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_takes_all_the_time_is_followed_by_nothing() {
+    let scene = Scene::new();
+    scene.many_dead(10);
+    scene.sqs.fail_next("email", SqsOperation::Send, SqsFault::Delay(Duration::from_secs(30)));
+    let slow = json!({ "runId": "run-1", "ratePerSecond": 5 });
+    let answer = scene.redrive_within(Duration::from_secs(45), slow).await.unwrap();
+    assert_eq!((answer.state, scene.messages("email").len()), (RunState::Continues, 5));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
 }
