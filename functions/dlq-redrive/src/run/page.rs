@@ -33,7 +33,7 @@ pub(super) struct Page<'q> {
 enum Standing {
     /// The filter means it.
     Meant,
-    /// The filter does not, or it came after the run's start.
+    /// The filter does not, it came after the run's start, or an earlier part has judged it.
     NotMeant,
     /// This run has sent its job, and it failed again.
     CameBack,
@@ -138,7 +138,8 @@ impl Part<'_> {
         }
         let is_late = self.is_late(letter);
         self.late += u64::from(is_late);
-        if !is_meant(&self.order.filter, letter, queue, now) {
+        let has_its_verdict = self.progress.judged.contains(&letter.message.message_id);
+        if has_its_verdict || !is_meant(&self.order.filter, letter, queue, now) {
             return Standing::NotMeant;
         }
         let has_failed_again = letter.places.iter().any(|place| self.has_failed_again(place, is_late, now));

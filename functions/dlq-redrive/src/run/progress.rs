@@ -11,6 +11,10 @@ const MOST_WATCHED: usize = 50;
 /// Names that are remembered at most.
 const MOST_NAMES: usize = 500;
 
+/// Messages that are remembered as judged at most. All names together have to fit into the run's item, which has 400 KB
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>).
+const MOST_JUDGED: usize = 3_000;
+
 /// What a run has to remember between its parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progress {
@@ -36,6 +40,9 @@ pub(super) struct Progress {
     pub(super) found: BTreeSet<String>,
     /// Messages that were sent and perhaps not deleted: they must not be sent again.
     pub(super) undeleted: BTreeSet<String>,
+    /// Messages that have their verdict and stay in the queue: a later part leaves them without a second one.
+    #[serde(default)]
+    pub(super) judged: BTreeSet<String>,
     /// FIFO groups, with their queue, one of whose messages could not be sent: the later ones have to wait.
     pub(super) blocked: BTreeSet<String>,
     /// Pages of verdicts that are written.
@@ -79,6 +86,13 @@ impl Progress {
     pub(super) fn remember_undeleted(&mut self, message_id: &str) {
         if self.undeleted.len() < MOST_NAMES {
             self.undeleted.insert(message_id.to_owned());
+        }
+    }
+
+    /// Remembers a message that stays in the queue with its verdict.
+    pub(super) fn remember_judged(&mut self, message_id: &str) {
+        if self.judged.len() < MOST_JUDGED {
+            self.judged.insert(message_id.to_owned());
         }
     }
 

@@ -31,6 +31,9 @@ impl Part<'_> {
         self.count(queue, verdict.verdict);
         self.log(&verdict);
         self.note_found(&verdict.job_ids);
+        if let Some(message_id) = verdict.message_id.as_deref().filter(|_| self.stays(verdict.verdict)) {
+            self.progress.remember_judged(message_id);
+        }
         self.unwritten.push(verdict.clone());
         if self.verdicts.len() < MOST_VERDICTS {
             self.verdicts.push(verdict);
@@ -57,6 +60,15 @@ impl Part<'_> {
             _ => return,
         };
         self.workbench.metrics.count(metric, queue.kind.job_type, 1);
+    }
+
+    /// Whether a message with this verdict is still in the queue; what was sent and not deleted is remembered by itself.
+    fn stays(&self, verdict: VerdictCode) -> bool {
+        let is_dealt_with = matches!(
+            verdict,
+            VerdictCode::Redriven | VerdictCode::SentNotDeleted | VerdictCode::Discarded | VerdictCode::AlreadyDone
+        );
+        self.order.dry_run || !is_dealt_with
     }
 
     /// What has a verdict need not be looked for any more.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dlq_redrive::protocol::{RunState, VerdictCode};
-use ikkai::idempotency::{ErrorClass, LastError};
+use ikkai::idempotency::{ErrorClass, LastError, Status};
 use ikkai::queue::OutgoingMessage;
 use ikkai::testing::{Moment, SqsFault, SqsOperation};
 use serde_json::json;
@@ -232,4 +232,19 @@ async fn a_send_that_takes_all_the_time_is_followed_by_nothing() {
     assert_eq!((answer.state, scene.messages("email").len()), (RunState::Continues, 5));
     let now = scene.now();
     assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_left_is_judged_once_over_all_parts() {
+    let scene = Scene::new();
+    scene.buried("mail-doubt", |record| record.status = Status::InDoubt);
+    scene.many_dead(40);
+    let mut request = json!({ "runId": "run-1", "ratePerSecond": 1 });
+    let first = scene.redrive_within(Duration::from_secs(40), request.clone()).await.unwrap();
+    assert_eq!((first.state, first.tally.by_verdict[&VerdictCode::InDoubt]), (RunState::Continues, 1));
+    // What was left comes out again.
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    request["cursor"] = "1".into();
+    let last = scene.redrive(request).await.unwrap();
+    assert_eq!((last.tally.redriven, last.tally.by_verdict[&VerdictCode::InDoubt]), (40, 1), "{last:?}");
 }
