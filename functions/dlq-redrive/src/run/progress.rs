@@ -34,6 +34,9 @@ pub(super) struct Progress {
     /// Jobs that are known to have failed again: each counts once.
     #[serde(default)]
     pub(super) failed: BTreeSet<String>,
+    /// How many of these were not watched.
+    #[serde(default)]
+    pub(super) failed_unwatched: u64,
     /// Sent since the last look at them.
     pub(super) sent_since_look: u32,
     /// Jobs of the filter whose message was found, or that were dealt with without one.

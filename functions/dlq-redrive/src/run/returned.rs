@@ -43,37 +43,45 @@ impl Part<'_> {
 
     /// A job that was watched is over.
     pub(super) fn note_over(&mut self, job_id: &str, well: bool) {
-        let Some(place) = self.progress.watched.iter().position(|watched| watched == job_id) else { return };
-        self.progress.watched.remove(place);
-        if well {
-            self.run.summary.tally.succeeded_again += 1;
-        } else {
-            self.note_failed_again(job_id);
+        match (well, self.progress.watched.iter().position(|watched| watched == job_id)) {
+            (true, Some(place)) => {
+                self.progress.watched.remove(place);
+                self.run.summary.tally.succeeded_again += 1;
+            }
+            (false, Some(_)) => self.note_failed_again(job_id),
+            (_, None) => {}
         }
     }
 
     /// A job that this run has sent failed again, watched or not.
     pub(super) fn note_failed_again(&mut self, job_id: &str) {
-        self.progress.watched.retain(|watched| watched != job_id);
+        let place = self.progress.watched.iter().position(|watched| watched == job_id);
+        place.map(|place| self.progress.watched.remove(place));
         let tally = &self.run.summary.tally;
         // What was sent without an answer comes back too, and does not count as put back.
         let is_counted = tally.succeeded_again + tally.failed_again < tally.redriven;
         if is_counted && self.progress.note_failed(job_id) {
             self.run.summary.tally.failed_again += 1;
+            self.progress.failed_unwatched += u64::from(place.is_none());
         }
     }
 
+    /// Of who is watched, those that failed are compared with those that are over. Of the others only failures are seen: all
+    /// failures are compared with all that were put back.
     fn check_share(&self) -> Step {
-        let tally = &self.run.summary.tally;
-        let over = tally.succeeded_again + tally.failed_again;
         let Some(share) = self.share() else { return Ok(()) };
-        if over < LEAST_OVER || tally.failed_again * 100 <= u64::from(share) * over {
+        let is_too_much = |failed: u64, of: u64| of >= LEAST_OVER && failed * 100 > u64::from(share) * of;
+        let tally = &self.run.summary.tally;
+        let watched = tally.failed_again.saturating_sub(self.progress.failed_unwatched);
+        let over = tally.succeeded_again + watched;
+        let detail = if is_too_much(watched, over) {
+            format!("{watched} of {over} jobs that were put back and are over have failed again; mend the cause first")
+        } else if is_too_much(tally.failed_again, tally.redriven) {
+            let (failed, sent) = (tally.failed_again, tally.redriven);
+            format!("{failed} of {sent} messages that were put back have failed again; mend the cause first")
+        } else {
             return Ok(());
-        }
-        let detail = format!(
-            "{} of {over} jobs that were put back and are over have failed again; mend the cause first",
-            tally.failed_again
-        );
+        };
         Err(End::Stopped(Stopped::ComingBack, detail))
     }
 
