@@ -122,13 +122,17 @@ impl<'a> Admission<'a, '_> {
         let mut progress = progress_of(&run)?;
         self.take_queues(&self.order.queues[progress.queue.min(self.order.queues.len())..]).await?;
         if progress.at_work {
-            // The part before died. It may have written a page that the run does not know.
-            progress.pages = progress.pages.saturating_add(1);
+            // The part before died. It may have written pages that the run does not know: what waits to be written is two at most.
+            progress.pages = progress.pages.saturating_add(2);
         }
         progress.verdicts_before = progress.verdicts;
         progress.at_work = true;
         run.summary.state = RunState::Continues;
-        Ok(Admitted::Now(Box::new(Part::new(self.workbench, self.order, self.invocation, run, progress, self.worker.clone()))))
+        let parts = run.parts;
+        let mut part = Part::new(self.workbench, self.order, self.invocation, run, progress, self.worker.clone());
+        // If this part dies too, the next one skips the pages of both.
+        part.save(parts).await.map_err(refusal)?;
+        Ok(Admitted::Now(Box::new(part)))
     }
 
     async fn new_run(&self) -> Result<Admitted<'a>, Refusal> {

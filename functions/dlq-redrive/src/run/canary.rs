@@ -18,8 +18,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Part<'_> {
-    /// Notes jobs that were sent as a canary, if one is wanted.
+    /// Notes jobs that were sent as a canary, if one is wanted. A message that runs no job says nothing.
     pub(super) fn note_canary(&mut self, sent: &[String]) {
+        if sent.is_empty() {
+            return;
+        }
         if let Canary::Sending { missing, jobs } = &mut self.progress.canary {
             *missing = missing.saturating_sub(1);
             jobs.extend_from_slice(sent);
@@ -32,6 +35,8 @@ impl Part<'_> {
         if let Canary::Sending { missing: 0, jobs } = &mut self.progress.canary {
             let jobs = std::mem::take(jobs);
             self.progress.canary = Canary::Waiting { jobs, until: self.workbench.clock.now() + timeout };
+            // A part that dies while it waits must not make the next one send another canary.
+            self.write_down().await?;
         }
         let mut pause = FIRST_PAUSE;
         while let Canary::Waiting { until, .. } = self.progress.canary {

@@ -14,10 +14,6 @@ const TRIES: usize = 3;
 impl Part<'_> {
     /// Ends the part.
     pub(super) async fn close(&mut self, outcome: Step) -> Result<RedriveAnswer, Refusal> {
-        let outcome = match outcome {
-            Err(End::OutOfTime { resume_in }) => self.before_going_on(resume_in).await,
-            over => over,
-        };
         let (state, stopped, detail, resume_in) = match outcome {
             Ok(()) => (RunState::Finished, None, self.note.take().or_else(|| self.unseen()), None),
             Err(End::Stopped(stopped, detail)) => (RunState::Stopped, Some(stopped), Some(detail), None),
@@ -41,12 +37,6 @@ impl Part<'_> {
             Ok(()) => Ok(answer),
             Err(error) => Err(self.unsaved(error)),
         }
-    }
-
-    /// Looks at what came back before the caller is asked to go on.
-    async fn before_going_on(&mut self, resume_in: Duration) -> Step {
-        self.look_now().await?;
-        Err(End::OutOfTime { resume_in })
     }
 
     /// Messages that were counted at the start and never came out.

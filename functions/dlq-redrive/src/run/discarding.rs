@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ikkai::clock::EpochMillis;
 use ikkai::consumer::MessageContent;
 use ikkai::idempotency::{Event, JobRecord, Status, Verdict};
 use ikkai::queue::{AttributeData, QueueName, ReceivedMessage};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::page::{PAUSE, Page};
 use super::part::{Part, Step};
+use super::rebuilt::{ON_ITS_WAY_DETAIL, may_be_on_its_way};
 use crate::archive::ArchiveError;
 use crate::dead_letter::{DeadLetter, Place};
 use crate::protocol::VerdictCode;
@@ -20,12 +22,16 @@ type Stays = (VerdictCode, Option<String>);
 impl Part<'_> {
     /// Removes a page of messages, as far as their records let them.
     pub(super) async fn discard(&mut self, page: Page<'_>) -> Step {
-        let mut removable = Vec::new();
+        let (mut removable, mut unhandled, mut step) = (Vec::new(), Vec::new(), Ok(()));
         for letter in page.letters {
+            step = step.and_then(|()| self.in_time());
+            if step.is_err() {
+                unhandled.push(letter.message.receipt_handle);
+                continue;
+            }
             let now = self.workbench.clock.now();
-            let live = |place: &Place| place.record.clone().filter(|record| !record.is_expired(now));
-            match letter.places.iter().filter_map(live).find_map(|record| keeps(&record)) {
-                Some(verdict) => self.keep(page.queue, letter, (verdict, None)),
+            match letter.places.iter().filter_map(|place| own_record(place, now)).find_map(|record| keeps(record, now)) {
+                Some(stays) => self.keep(page.queue, letter, stays),
                 None if self.order.dry_run => self.keep(page.queue, letter, (VerdictCode::Discarded, None)),
                 None => match self.put_away(page.queue, &letter).await {
                     Ok(()) => removable.push(letter),
@@ -34,7 +40,9 @@ impl Part<'_> {
             }
         }
         self.remove(page.queue, removable).await;
-        self.in_order("the jobs table takes no writes")
+        self.give_back(page.queue, unhandled).await;
+        self.in_order("the jobs table takes no writes")?;
+        step
     }
 
     fn keep(&mut self, queue: &StackQueue, letter: DeadLetter, (verdict, detail): Stays) {
@@ -47,10 +55,9 @@ impl Part<'_> {
         let records = letter.places.iter().filter_map(|place| place.record.as_ref());
         let document = self.document(queue, Some(&letter.message), records);
         self.archive(queue, &letter.message.message_id, &document).await?;
-        for place in &letter.places {
-            if let Some(record) = place.record.as_ref().filter(|record| is_of(place, record)) {
-                self.cancel(record).await?;
-            }
+        let now = self.workbench.clock.now();
+        for record in letter.places.iter().filter_map(|place| own_record(place, now)) {
+            self.cancel(record).await?;
         }
         Ok(())
     }
@@ -58,8 +65,8 @@ impl Part<'_> {
     /// Archives the record of a job that has no message, and takes the job back.
     pub(super) async fn discard_job(&mut self, queue: &StackQueue, record: &JobRecord) {
         let name = record.job_id.as_str();
-        let outcome = match keeps(record) {
-            Some(verdict) => Err((verdict, None)),
+        let outcome = match keeps(record, self.workbench.clock.now()) {
+            Some(stays) => Err(stays),
             None if self.order.dry_run => Ok(()),
             None => {
                 let document = self.document(queue, None, std::iter::once(record));
@@ -143,21 +150,29 @@ impl Part<'_> {
     }
 }
 
-/// Why a job keeps its message: somebody works on it, or nobody knows what it did.
-fn keeps(record: &JobRecord) -> Option<VerdictCode> {
+/// Why a job keeps its message: somebody works on it, nobody knows what it did, or it may have just been put back and waits in
+/// its queue, so that this message is a leftover.
+fn keeps(record: &JobRecord, now: EpochMillis) -> Option<Stays> {
     match record.status {
-        Status::Running => Some(VerdictCode::Running),
-        Status::InDoubt => Some(VerdictCode::InDoubt),
-        Status::Dead | Status::RetryScheduled if record.doubt().is_some() => Some(VerdictCode::InDoubt),
+        Status::Running => Some((VerdictCode::Running, None)),
+        Status::InDoubt => Some((VerdictCode::InDoubt, None)),
+        Status::Dead | Status::RetryScheduled if record.doubt().is_some() => Some((VerdictCode::InDoubt, None)),
+        Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => {
+            Some((VerdictCode::Changed, Some(ON_ITS_WAY_DETAIL.to_owned())))
+        }
         _ => None,
     }
 }
 
-/// Whether the message is the job's. The job of a message with another payload lives on without it.
+/// The record of the message's job. The job of a message with another payload lives on without it.
+fn own_record(place: &Place, now: EpochMillis) -> Option<&JobRecord> {
+    place.record.as_ref().filter(|record| !record.is_expired(now) && is_of(place, record))
+}
+
+/// Whether the message is the job's, with its present payload or one that it had.
 fn is_of(place: &Place, record: &JobRecord) -> bool {
     let MessageContent::Job { payload_digest: Some(digest), .. } = &place.content else { return true };
-    [&record.payload_digest, &record.original_payload_digest].into_iter().any(|known| known.as_ref() == Some(digest))
-        || record.payload_digest.is_none()
+    record.payload_digest.as_ref().is_none_or(|known| known == digest) || record.had_payload(digest)
 }
 
 fn message_json(message: &ReceivedMessage) -> Value {

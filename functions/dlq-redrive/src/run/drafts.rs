@@ -9,13 +9,16 @@ use ikkai::queue::{MAX_ENTRIES, OutgoingMessage, QueueError, ReceivedMessage, Se
 
 use super::part::{End, FAILURES_IN_A_ROW, Part, Step};
 use super::preparing::Preparation;
-use super::sending::{concerns_queue, deduplication_id, send_together};
+use super::sending::{concerns_queue, deduplication_id, send_together, unanswered};
 use crate::dead_letter::DeadLetter;
 use crate::protocol::{MessageVerdict, Stopped, VerdictCode};
 use crate::queues::StackQueue;
 
 /// What the handling of some messages may take at most, three times over.
 const HANDLING: Duration = Duration::from_secs(30);
+
+/// Why a message stays whose group is held back.
+const WAITS_FOR_ITS_GROUP: &str = "an earlier message of its group was not sent";
 
 /// A message that shall be put back.
 #[derive(Debug, Clone)]
@@ -42,22 +45,59 @@ pub(super) struct Ready {
     pub(super) message: OutgoingMessage,
 }
 
+impl Draft {
+    /// The group whose order it has a place in, if it has one.
+    pub(super) fn group(&self) -> Option<String> {
+        group(&self.target, self.letter.message.group_id.as_deref())
+    }
+}
+
+/// The receipts of messages.
+pub(super) fn handles(drafts: &[Draft]) -> Vec<String> {
+    drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone()).collect()
+}
+
+/// A group of a queue that keeps order.
+fn group(target: &StackQueue, group_id: Option<&str>) -> Option<String> {
+    target.queue_name.is_fifo().then(|| format!("{}/{}", target.queue_name.as_str(), group_id.unwrap_or_default()))
+}
+
 impl Part<'_> {
+    /// A message stays behind for a reason that may pass: what follows it in its group waits for the next run too.
+    pub(super) fn hold_back(&mut self, target: Option<&StackQueue>, group_id: Option<&str>) {
+        if let Some(group) = target.and_then(|target| group(target, group_id)) {
+            self.progress.block(group);
+        }
+    }
+
+    /// Leaves messages whose group is held back, before anything is done to their records.
+    fn without_held_back(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Draft> {
+        let is_held = |draft: &Draft| draft.group().is_some_and(|group| self.progress.blocked.contains(&group));
+        let (held, free): (Vec<_>, Vec<_>) = drafts.into_iter().partition(is_held);
+        for draft in held {
+            self.judge(queue, &draft.letter, VerdictCode::SendFailed, Some(WAITS_FOR_ITS_GROUP.to_owned()));
+            self.left.push(draft.letter.message);
+        }
+        free
+    }
+
     /// Puts messages back at the run's pace.
     pub(super) async fn send_drafts(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Step {
-        let mut waiting = self.keep_hidden(queue, drafts).await;
+        let drafts = self.keep_hidden(queue, drafts).await;
+        let mut waiting = self.without_held_back(queue, drafts);
         while !waiting.is_empty() {
             let count = self.pace.at_once().min(waiting.len());
-            if !self.pace.turn(count, self.time_left()).await {
-                self.release_now(queue, &waiting).await;
+            if self.in_time().is_err() || !self.pace.turn(count, self.time_left()).await {
+                self.give_back(queue, handles(&waiting)).await;
                 return Err(End::OutOfTime { resume_in: Duration::ZERO });
             }
             waiting = self.keep_hidden(queue, waiting).await;
+            waiting = self.without_held_back(queue, waiting);
             let later = waiting.split_off(count.min(waiting.len()));
             let ready = self.prepare_all(queue, waiting).await;
             let step = self.send_ready(queue, ready).await;
             if let Err(end) = step.and_then(|()| self.in_order("the jobs table takes no writes")) {
-                self.release_now(queue, &later).await;
+                self.release_now(queue, handles(&later)).await;
                 return Err(end);
             }
             waiting = later;
@@ -65,11 +105,17 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// The next part shall find them at once.
-    pub(super) async fn release_now(&self, queue: &StackQueue, drafts: &[Draft]) {
-        let handles = drafts.iter().map(|draft| draft.letter.message.receipt_handle.clone());
-        let changes: Vec<_> =
-            handles.map(|receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO }).collect();
+    /// The next part shall find them at once: they were not seen yet.
+    pub(super) async fn give_back(&mut self, queue: &StackQueue, handles: Vec<String>) {
+        let seen = &mut self.run.summary.tally.seen;
+        *seen = seen.saturating_sub(handles.len() as u64);
+        self.release_now(queue, handles).await;
+    }
+
+    /// Makes received messages visible again.
+    async fn release_now(&self, queue: &StackQueue, handles: Vec<String>) {
+        let to_change = |receipt_handle| VisibilityChange { receipt_handle, visible_in: Duration::ZERO };
+        let changes: Vec<_> = handles.into_iter().map(to_change).collect();
         for changes in changes.chunks(MAX_ENTRIES) {
             if let Err(error) = change_each(&*queue.dead_letters, changes).await {
                 tracing::warn!(error = %error, "messages stay hidden until their time is over");
@@ -102,6 +148,7 @@ impl Part<'_> {
                 if !matches!(verdicts.next(), Some(Ok(()))) {
                     let detail = "the message was visible again before its turn; the next run finds it";
                     self.judge(queue, &draft.letter, VerdictCode::Changed, Some(detail.to_owned()));
+                    self.hold_back(Some(&draft.target), draft.letter.message.group_id.as_deref());
                     continue;
                 }
                 draft.hidden_until = now + hidden_for;
@@ -131,6 +178,9 @@ impl Part<'_> {
                 Preparation::Done => done.push(draft.letter),
                 Preparation::Left(verdict, detail) => {
                     self.judge(queue, &draft.letter, verdict, detail);
+                    if matches!(verdict, VerdictCode::RecordFailed | VerdictCode::Changed) {
+                        self.hold_back(Some(&draft.target), draft.letter.message.group_id.as_deref());
+                    }
                     self.left.push(draft.letter.message);
                 }
             }
@@ -163,12 +213,9 @@ impl Part<'_> {
     async fn send_in_order(&mut self, target: &StackQueue, batch: &[Ready]) -> Vec<SendVerdict> {
         let mut verdicts = Vec::with_capacity(batch.len());
         for ready in batch {
-            let group = format!("{}/{}", target.queue_name.as_str(), ready.message.group_id.as_deref().unwrap_or_default());
-            if self.progress.blocked.contains(&group) {
-                verdicts.push(Err(QueueError::Refused {
-                    operation: "SendMessage",
-                    code: "an earlier message of its group was not sent".to_owned(),
-                }));
+            let group_id = ready.message.group_id.as_deref();
+            if group(target, group_id).is_some_and(|group| self.progress.blocked.contains(&group)) {
+                verdicts.push(Err(QueueError::Refused { operation: "SendMessage", code: WAITS_FOR_ITS_GROUP.to_owned() }));
                 continue;
             }
             let former = ready
@@ -177,9 +224,9 @@ impl Part<'_> {
                 .map_or("", |(received, _)| received.deduplication_id.as_deref().unwrap_or(&received.message_id));
             let deduplication_id = Some(deduplication_id(former, &self.run.summary.run_id));
             let message = OutgoingMessage { deduplication_id, ..ready.message.clone() };
-            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or(Ok(()));
+            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or_else(|| Err(unanswered()));
             if verdict.is_err() {
-                self.progress.block(group);
+                self.hold_back(Some(target), group_id);
             }
             verdicts.push(verdict);
         }
@@ -212,8 +259,8 @@ impl Part<'_> {
     }
 
     fn note_unsent(&mut self, queue: &StackQueue, ready: Ready, error: &QueueError) -> Step {
-        self.send_failures += 1;
         if matches!(error, QueueError::Unavailable { .. }) {
+            self.send_failures += 1;
             // It may have gone out.
             self.sent_here.extend(ready.running);
         }

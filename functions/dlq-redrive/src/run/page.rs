@@ -33,7 +33,7 @@ pub(super) struct Page<'q> {
 enum Standing {
     /// The filter means it.
     Meant,
-    /// The filter does not, or it came after the run's start.
+    /// The filter does not, it came after the run's start, or an earlier part has judged it.
     NotMeant,
     /// This run has sent its job, and it failed again.
     CameBack,
@@ -106,6 +106,7 @@ impl Part<'_> {
         let filter = crate::protocol::Filter { classes: Vec::new(), codes: Vec::new(), ..self.order.filter.clone() };
         if is_meant(&filter, &letter, queue, self.workbench.clock.now()) {
             self.judge(queue, &letter, VerdictCode::RecordFailed, Some(error.to_string()));
+            self.hold_back(self.target_of(&letter, queue).as_ref(), message.group_id.as_deref());
         }
     }
 
@@ -137,7 +138,8 @@ impl Part<'_> {
         }
         let is_late = self.is_late(letter);
         self.late += u64::from(is_late);
-        if !is_meant(&self.order.filter, letter, queue, now) {
+        let has_its_verdict = self.progress.judged.contains(&letter.message.message_id);
+        if has_its_verdict || !is_meant(&self.order.filter, letter, queue, now) {
             return Standing::NotMeant;
         }
         let has_failed_again = letter.places.iter().any(|place| self.has_failed_again(place, is_late, now));
@@ -156,7 +158,17 @@ impl Part<'_> {
         letter.message.sent_at.is_some_and(|sent| sent > began_at + CLOCK_TOLERANCE) || letter.places.iter().any(died_later)
     }
 
-    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only the last are known by
+    /// The jobs of a message that has come back count as having failed again.
+    fn note_returned(&mut self, letter: &DeadLetter) {
+        let (is_late, now) = (self.is_late(letter), self.workbench.clock.now());
+        for place in letter.places.iter().filter(|place| self.has_failed_again(place, is_late, now)).collect::<Vec<_>>() {
+            if let Some(job_id) = place.job_id() {
+                self.note_failed_again(job_id.as_str());
+            }
+        }
+    }
+
+    /// A job that this run has sent was neither dead nor in doubt then. Of what earlier parts sent only some are known by
     /// name: a message from after the start whose job was put back before is one of them too.
     fn has_failed_again(&self, place: &Place, is_late: bool, now: EpochMillis) -> bool {
         let Some(record) = place.record.as_ref().filter(|record| !record.is_expired(now)) else { return false };

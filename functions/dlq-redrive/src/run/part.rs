@@ -6,7 +6,7 @@ use std::time::Duration;
 use ikkai::clock::EpochMillis;
 use ikkai::queue::ReceivedMessage;
 
-use super::drafts::Draft;
+use super::drafts::{Draft, handles};
 use super::order::{Order, Task};
 use super::pace::Pace;
 use super::progress::{Canary, Progress};
@@ -59,7 +59,7 @@ pub(super) struct Part<'a> {
     pub(super) unwritten: Vec<MessageVerdict>,
     /// Record reads and writes that failed in a row.
     pub(super) record_failures: u32,
-    /// Sends that failed in a row.
+    /// Sends that failed in a row in a way that may pass: what is refused speaks of its message.
     pub(super) send_failures: u32,
     /// What the caller has to know beside the numbers.
     pub(super) note: Option<String>,
@@ -97,13 +97,23 @@ impl<'a> Part<'a> {
 
     /// Works through the run's queues until they are through, or something ends the part.
     pub(super) async fn work(&mut self) -> Step {
-        self.await_canary().await?;
+        let canary = self.await_canary().await;
+        self.before_going_on(canary).await?;
         while let Some(queue) = self.order.queues.get(self.progress.queue) {
             self.go_through(queue).await?;
             self.progress.queue += 1;
             self.progress.gone = 0;
         }
-        self.jobs_without_message().await
+        let step = self.jobs_without_message().await;
+        self.before_going_on(step).await
+    }
+
+    /// Looks at what came back before the caller is asked to go on.
+    async fn before_going_on(&mut self, step: Step) -> Step {
+        if matches!(step, Err(End::OutOfTime { .. })) {
+            self.look_now().await?;
+        }
+        step
     }
 
     /// Goes through one dead-letter queue. What is left of it stays hidden when the run goes on, so that the next part does not
@@ -111,10 +121,11 @@ impl<'a> Part<'a> {
     async fn go_through(&mut self, queue: &StackQueue) -> Step {
         let mut sweep = Sweep::new(&*queue.dead_letters, self.workbench.limits.sweep);
         let outcome = self.pages(queue, &mut sweep).await;
+        let outcome = self.before_going_on(outcome).await;
         self.leave_rest(&mut sweep);
         let aside = std::mem::take(&mut self.aside);
         if matches!(outcome, Err(End::OutOfTime { .. })) {
-            self.release_now(queue, &aside).await;
+            self.give_back(queue, handles(&aside)).await;
             return outcome;
         }
         if !aside.is_empty() {
@@ -131,6 +142,10 @@ impl<'a> Part<'a> {
         while self.room() > 0 && !self.has_found_all() && !self.is_through(gone_before, sweep.seen() as u64) {
             self.in_time()?;
             let Some(page) = self.next_page(queue, sweep).await? else { break };
+            if let Err(end) = self.in_time() {
+                self.give_back(queue, page.letters.into_iter().map(|letter| letter.message.receipt_handle).collect()).await;
+                return Err(end);
+            }
             match self.order.task {
                 Task::PutBack(_) => self.put_back(page).await?,
                 Task::Discard => self.discard(page).await?,

@@ -1,6 +1,7 @@
 //! What has to be true of a message's records before it is sent.
 
 use futures::future::join_all;
+use ikkai::clock::EpochMillis;
 use ikkai::consumer::MessageContent;
 use ikkai::idempotency::{Event, JobRecord, PutBack, Status, StoreError, Verdict};
 use ikkai::job::JobId;
@@ -38,9 +39,10 @@ pub(super) enum Answered {
 }
 
 impl Draft {
-    /// Whether it can be known what becomes of the message. What is no job gets another record after every sending.
-    pub(super) fn can_be_followed(&self) -> bool {
-        self.letter.places.iter().any(|place| matches!(place.content, MessageContent::Job { .. }))
+    /// Whether it can be known what becomes of the message: one of its jobs runs now. What is no job gets another record after every
+    /// sending.
+    pub(super) fn can_be_followed(&self, now: EpochMillis) -> bool {
+        !self.resets.is_empty() || !waiting_jobs(&self.letter, now).is_empty()
     }
 }
 
@@ -55,7 +57,7 @@ impl Part<'_> {
         if ready.is_empty() && !draft.resets.is_empty() {
             return none_runs(draft, answers);
         }
-        let mut running = waiting_jobs(&draft.letter, self);
+        let mut running = waiting_jobs(&draft.letter, self.workbench.clock.now());
         running.extend(ready.into_iter().map(|((job_id, _), _)| job_id.as_str().to_owned()));
         let mut message = draft.letter.message.copy();
         if let Some(job_id) = &draft.rebuilt_from {
@@ -98,7 +100,12 @@ impl Part<'_> {
 
     /// A message whose job gets another payload is made again from the job's record.
     async fn prepare_patched(&self, draft: &Draft) -> Preparation {
-        let [Place { record: Some(record), .. }] = draft.letter.places.as_slice() else {
+        let now = self.workbench.clock.now();
+        let record = match draft.letter.places.as_slice() {
+            [Place { record, .. }] => record.as_ref().filter(|record| !record.is_expired(now)),
+            _ => None,
+        };
+        let Some(record) = record else {
             let detail = "only a message of one job that has a record can be patched".to_owned();
             return Preparation::Left(VerdictCode::PatchInvalid, Some(detail));
         };
@@ -135,6 +142,9 @@ impl Part<'_> {
         };
         let changed = decision.as_ref().ok().and_then(|decision| decision.record.as_ref());
         let body = changed.and_then(|record| record.envelope()).map(|job| job.to_body());
+        if self.patch().is_some() && matches!(&decision, Ok(decision) if decision.verdict == Verdict::Missing) {
+            return Err(Answered::Not(VerdictCode::PatchInvalid, Some("the job's record is gone".to_owned())));
+        }
         match answered(decision.map(|decision| decision.verdict)) {
             Answered::Ready => body.ok_or_else(|| {
                 Answered::Not(VerdictCode::NotRebuildable, Some("its record does not hold all of the job".to_owned()))
@@ -170,8 +180,7 @@ fn none_runs(draft: &Draft, answers: Vec<Answered>) -> Preparation {
 }
 
 /// Jobs of a message that wait for it without being put back.
-fn waiting_jobs(letter: &DeadLetter, part: &Part<'_>) -> Vec<String> {
-    let now = part.workbench.clock.now();
+fn waiting_jobs(letter: &DeadLetter, now: EpochMillis) -> Vec<String> {
     let waits = |place: &&Place| match (&place.content, place.record.as_ref().filter(|record| !record.is_expired(now))) {
         (MessageContent::Job { .. }, None) => true,
         (MessageContent::Job { .. }, Some(record)) => matches!(record.status, Status::Accepted | Status::RetryScheduled),

@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use ikkai::clock::EpochMillis;
 use serde::{Deserialize, Serialize};
 
-/// Jobs that are watched at most; those that were sent last.
+/// Jobs that are watched at most.
 const MOST_WATCHED: usize = 50;
 
 /// Names that are remembered at most.
 const MOST_NAMES: usize = 500;
+
+/// Messages that are remembered as judged at most. All names together have to fit into the run's item, which has 400 KB
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>).
+const MOST_JUDGED: usize = 3_000;
 
 /// What a run has to remember between its parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,12 +31,21 @@ pub(super) struct Progress {
     /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it
     /// was sent.
     pub(super) watched: Vec<String>,
+    /// Jobs that are known to have failed again: each counts once.
+    #[serde(default)]
+    pub(super) failed: BTreeSet<String>,
+    /// How many of these were not watched.
+    #[serde(default)]
+    pub(super) failed_unwatched: u64,
     /// Sent since the last look at them.
     pub(super) sent_since_look: u32,
     /// Jobs of the filter whose message was found, or that were dealt with without one.
     pub(super) found: BTreeSet<String>,
     /// Messages that were sent and perhaps not deleted: they must not be sent again.
     pub(super) undeleted: BTreeSet<String>,
+    /// Messages that have their verdict and stay in the queue: a later part leaves them without a second one.
+    #[serde(default)]
+    pub(super) judged: BTreeSet<String>,
     /// FIFO groups, with their queue, one of whose messages could not be sent: the later ones have to wait.
     pub(super) blocked: BTreeSet<String>,
     /// Pages of verdicts that are written.
@@ -59,18 +72,30 @@ pub(super) enum Canary {
 }
 
 impl Progress {
-    /// Remembers jobs that were sent; of many only the last.
+    /// Remembers jobs that were sent, as long as there is room: who is watched stays so until it is over, or jobs that take long to
+    /// fail would never be seen to.
     pub(super) fn watch(&mut self, jobs: &[String]) {
         self.sent_since_look = self.sent_since_look.saturating_add(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
-        self.watched.extend_from_slice(jobs);
-        let surplus = self.watched.len().saturating_sub(MOST_WATCHED);
-        self.watched.drain(..surplus);
+        let room = MOST_WATCHED.saturating_sub(self.watched.len());
+        self.watched.extend(jobs.iter().take(room).cloned());
+    }
+
+    /// Remembers a job that has failed again; whether that is news.
+    pub(super) fn note_failed(&mut self, job_id: &str) -> bool {
+        self.failed.len() < MOST_NAMES && self.failed.insert(job_id.to_owned())
     }
 
     /// Remembers a message that must not be sent again.
     pub(super) fn remember_undeleted(&mut self, message_id: &str) {
         if self.undeleted.len() < MOST_NAMES {
             self.undeleted.insert(message_id.to_owned());
+        }
+    }
+
+    /// Remembers a message that stays in the queue with its verdict.
+    pub(super) fn remember_judged(&mut self, message_id: &str) {
+        if self.judged.len() < MOST_JUDGED {
+            self.judged.insert(message_id.to_owned());
         }
     }
 

@@ -32,9 +32,7 @@ impl Part<'_> {
         }
         self.delete_done(page.queue, done).await;
         if matches!(self.progress.canary, Canary::Sending { .. }) {
-            let (followed, aside): (Vec<_>, Vec<_>) = drafts.into_iter().partition(Draft::can_be_followed);
-            self.aside.extend(aside);
-            drafts = followed;
+            drafts = self.set_aside(drafts);
         }
         self.send_drafts(page.queue, drafts).await
     }
@@ -46,8 +44,24 @@ impl Part<'_> {
         plan(letter, rules, self.workbench.clock.now())
     }
 
+    /// Sets aside what no canary can be made of, and what stands behind it in its group.
+    fn set_aside(&mut self, drafts: Vec<Draft>) -> Vec<Draft> {
+        let now = self.workbench.clock.now();
+        let mut followed = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let group = draft.group();
+            let has_to_wait = group.is_some() && self.aside.iter().any(|waiting| waiting.group() == group);
+            if has_to_wait || !draft.can_be_followed(now) {
+                self.aside.push(draft);
+            } else {
+                followed.push(draft);
+            }
+        }
+        followed
+    }
+
     /// Where SQS moved the message from; a message that somebody sent here belongs to the queue whose dead-letter queue this is.
-    fn target_of(&self, letter: &DeadLetter, queue: &StackQueue) -> Option<StackQueue> {
+    pub(super) fn target_of(&self, letter: &DeadLetter, queue: &StackQueue) -> Option<StackQueue> {
         match &letter.message.source {
             None => Some(queue.clone()),
             Some(source) => self.workbench.queues.of_source(source).cloned(),

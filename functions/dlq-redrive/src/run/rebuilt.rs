@@ -19,6 +19,10 @@ use crate::queues::StackQueue;
 /// The message of a job that was written so recently may still be on its way.
 const ON_ITS_WAY: Duration = Duration::from_secs(300);
 
+/// Why such a job is left alone.
+pub(super) const ON_ITS_WAY_DETAIL: &str =
+    "its message may be on its way: its record was written, or is due, less than 5 minutes ago";
+
 /// What is to be done about a job without a message.
 pub(super) enum Fate {
     /// It can be run, or taken back.
@@ -154,8 +158,7 @@ fn fate(part: &Part<'_>, record: &JobRecord) -> Fate {
         Status::InDoubt => Fate::Stays(VerdictCode::InDoubt, None),
         Status::Running if !record.lease_is_over(now) => Fate::Stays(VerdictCode::Running, None),
         Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => {
-            let detail = "its message may be on its way: its record was written, or is due, less than 5 minutes ago";
-            Fate::Stays(VerdictCode::Changed, Some(detail.to_owned()))
+            Fate::Stays(VerdictCode::Changed, Some(ON_ITS_WAY_DETAIL.to_owned()))
         }
         _ => Fate::Open,
     }

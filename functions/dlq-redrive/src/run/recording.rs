@@ -13,6 +13,9 @@ use crate::queues::StackQueue;
 /// Verdicts on a page of the journal.
 const PAGE_OF_VERDICTS: usize = 100;
 
+/// Until so many messages count towards the run's `max`, each page of messages is written down.
+const COUNTED_CLOSELY: u64 = 100;
+
 impl Part<'_> {
     /// Notes what became of a message.
     pub(super) fn judge(&mut self, queue: &StackQueue, letter: &DeadLetter, verdict: VerdictCode, detail: Option<String>) {
@@ -28,6 +31,9 @@ impl Part<'_> {
         self.count(queue, verdict.verdict);
         self.log(&verdict);
         self.note_found(&verdict.job_ids);
+        if let Some(message_id) = verdict.message_id.as_deref().filter(|_| self.stays(verdict.verdict)) {
+            self.progress.remember_judged(message_id);
+        }
         self.unwritten.push(verdict.clone());
         if self.verdicts.len() < MOST_VERDICTS {
             self.verdicts.push(verdict);
@@ -56,6 +62,15 @@ impl Part<'_> {
         self.workbench.metrics.count(metric, queue.kind.job_type, 1);
     }
 
+    /// Whether a message with this verdict is still in the queue; what was sent and not deleted is remembered by itself.
+    fn stays(&self, verdict: VerdictCode) -> bool {
+        let is_dealt_with = matches!(
+            verdict,
+            VerdictCode::Redriven | VerdictCode::SentNotDeleted | VerdictCode::Discarded | VerdictCode::AlreadyDone
+        );
+        self.order.dry_run || !is_dealt_with
+    }
+
     /// What has a verdict need not be looked for any more.
     fn note_found(&mut self, job_ids: &[String]) {
         let named = &self.order.filter.job_ids;
@@ -73,11 +88,15 @@ impl Part<'_> {
         );
     }
 
-    /// Writes the verdicts down whenever there is a page of them, and how far the run is.
+    /// Writes the verdicts down whenever there is a page of them, and how far the run is. At first it does after everything: a part
+    /// that dies must not make much more of a small `max`.
     pub(super) async fn checkpoint(&mut self) -> Step {
-        if self.unwritten.len() < PAGE_OF_VERDICTS {
-            return Ok(());
-        }
+        let is_at_its_beginning = self.progress.counted <= COUNTED_CLOSELY && !self.unwritten.is_empty();
+        if self.unwritten.len() >= PAGE_OF_VERDICTS || is_at_its_beginning { self.write_down().await } else { Ok(()) }
+    }
+
+    /// Writes down how far the run is.
+    pub(super) async fn write_down(&mut self) -> Step {
         let saved = match self.write_verdicts().await {
             Ok(()) => self.save(self.run.parts).await,
             failed => failed,

@@ -3,7 +3,6 @@
 use super::canary::has_succeeded;
 use super::page::has_failed;
 use super::part::{End, Part, Step};
-use crate::dead_letter::DeadLetter;
 use crate::protocol::Stopped;
 
 /// Jobs are looked at whenever so many more were sent.
@@ -24,7 +23,7 @@ impl Part<'_> {
         self.check_share()
     }
 
-    /// Looks at the jobs that were sent last and are not known to be over.
+    /// Looks at the jobs that are watched and not known to be over.
     pub(super) async fn look_now(&mut self) -> Step {
         if self.share().is_none_or(|share| share == NEVER) {
             return Ok(());
@@ -44,30 +43,45 @@ impl Part<'_> {
 
     /// A job that was watched is over.
     pub(super) fn note_over(&mut self, job_id: &str, well: bool) {
-        let Some(place) = self.progress.watched.iter().position(|watched| watched == job_id) else { return };
-        self.progress.watched.remove(place);
-        let tally = &mut self.run.summary.tally;
-        *(if well { &mut tally.succeeded_again } else { &mut tally.failed_again }) += 1;
-    }
-
-    /// A message of a job that this run has sent is in the dead-letter queue again.
-    pub(super) fn note_returned(&mut self, letter: &DeadLetter) {
-        for job_id in letter.job_ids() {
-            self.note_over(job_id.as_str(), false);
+        match (well, self.progress.watched.iter().position(|watched| watched == job_id)) {
+            (true, Some(place)) => {
+                self.progress.watched.remove(place);
+                self.run.summary.tally.succeeded_again += 1;
+            }
+            (false, Some(_)) => self.note_failed_again(job_id),
+            (_, None) => {}
         }
     }
 
-    fn check_share(&self) -> Step {
+    /// A job that this run has sent failed again, watched or not.
+    pub(super) fn note_failed_again(&mut self, job_id: &str) {
+        let place = self.progress.watched.iter().position(|watched| watched == job_id);
+        place.map(|place| self.progress.watched.remove(place));
         let tally = &self.run.summary.tally;
-        let over = tally.succeeded_again + tally.failed_again;
-        let Some(share) = self.share() else { return Ok(()) };
-        if over < LEAST_OVER || tally.failed_again * 100 <= u64::from(share) * over {
-            return Ok(());
+        // What was sent without an answer comes back too, and does not count as put back.
+        let is_counted = tally.succeeded_again + tally.failed_again < tally.redriven;
+        if is_counted && self.progress.note_failed(job_id) {
+            self.run.summary.tally.failed_again += 1;
+            self.progress.failed_unwatched += u64::from(place.is_none());
         }
-        let detail = format!(
-            "{} of {over} jobs that were put back and are over have failed again; mend the cause first",
-            tally.failed_again
-        );
+    }
+
+    /// Of who is watched, those that failed are compared with those that are over. Of the others only failures are seen: all
+    /// failures are compared with all that were put back.
+    fn check_share(&self) -> Step {
+        let Some(share) = self.share() else { return Ok(()) };
+        let is_too_much = |failed: u64, of: u64| of >= LEAST_OVER && failed * 100 > u64::from(share) * of;
+        let tally = &self.run.summary.tally;
+        let watched = tally.failed_again.saturating_sub(self.progress.failed_unwatched);
+        let over = tally.succeeded_again + watched;
+        let detail = if is_too_much(watched, over) {
+            format!("{watched} of {over} jobs that were put back and are over have failed again; mend the cause first")
+        } else if is_too_much(tally.failed_again, tally.redriven) {
+            let (failed, sent) = (tally.failed_again, tally.redriven);
+            format!("{failed} of {sent} messages that were put back have failed again; mend the cause first")
+        } else {
+            return Ok(());
+        };
         Err(End::Stopped(Stopped::ComingBack, detail))
     }
 

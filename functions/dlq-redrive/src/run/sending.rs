@@ -8,19 +8,35 @@ use super::page::PAUSE;
 use crate::queues::StackQueue;
 
 /// Sends `messages` in as few calls as possible. What failed in a way that may pass is sent once more: at worst the job has one
-/// message too many.
+/// message too many. What was refused together is sent once more by itself.
 pub(super) async fn send_together(queue: &StackQueue, messages: &[OutgoingMessage]) -> Vec<SendVerdict> {
     let mut verdicts = send_all(&*queue.queue, messages).await;
     let again: Vec<_> = (0..verdicts.len()).filter(|index| may_pass(&verdicts[*index])).collect();
-    if again.is_empty() {
-        return verdicts;
+    if !again.is_empty() {
+        tokio::time::sleep(PAUSE).await;
+        let second: Vec<_> = again.iter().map(|index| messages[*index].clone()).collect();
+        for (index, verdict) in again.into_iter().zip(send_all(&*queue.queue, &second).await) {
+            verdicts[index] = verdict;
+        }
     }
-    tokio::time::sleep(PAUSE).await;
-    let second: Vec<_> = again.iter().map(|index| messages[*index].clone()).collect();
-    for (index, verdict) in again.into_iter().zip(send_all(&*queue.queue, &second).await) {
-        verdicts[index] = verdict;
+    for index in refused_together(&verdicts) {
+        let alone = send_all(&*queue.queue, std::slice::from_ref(&messages[index])).await.pop();
+        verdicts[index] = alone.unwrap_or_else(|| Err(unanswered()));
     }
     verdicts
+}
+
+/// Messages that share their refusal with another one: the call may have been refused and not they.
+fn refused_together(verdicts: &[SendVerdict]) -> Vec<usize> {
+    let is_of_message =
+        |verdict: &SendVerdict| matches!(verdict, Err(error @ QueueError::Refused { .. }) if !concerns_queue(error));
+    let is_shared = |verdict: &SendVerdict| verdicts.iter().filter(|other| *other == verdict).count() > 1;
+    (0..verdicts.len()).filter(|index| is_of_message(&verdicts[*index]) && is_shared(&verdicts[*index])).collect()
+}
+
+/// Silence is a failure.
+pub(super) fn unanswered() -> QueueError {
+    QueueError::Unavailable { operation: "SendMessage", code: "no verdict for this message".to_owned() }
 }
 
 /// A deduplication id that no earlier sending of the message had, or a FIFO queue would swallow it, and that a repetition within

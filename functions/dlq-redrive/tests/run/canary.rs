@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use dlq_redrive::protocol::{RunState, Stopped, VerdictCode};
-use ikkai::idempotency::Status;
+use ikkai::idempotency::{JobRecord, Status};
+use ikkai::job::JobId;
 use ikkai::queue::OutgoingMessage;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::consumer::{Consumer, Mood};
 use crate::scene::{Scene, check_sums};
@@ -129,4 +130,37 @@ async fn a_job_that_was_done_already_is_no_canary() {
     assert_eq!(answer.stopped, Some(Stopped::CanaryTimedOut));
     assert_eq!(answer.tally.by_verdict[&VerdictCode::AlreadyDone], 1);
     assert_eq!(answer.tally.redriven, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_dies_while_the_canary_is_waited_for_sends_no_second_one() {
+    let scene = Scene::new();
+    scene.many_dead(25);
+    let request = json!({ "canary": 3, "canaryTimeoutSeconds": 5_000, "runId": "run-1" });
+    tokio::select! {
+        answer = scene.redrive(request.clone()) => panic!("nobody works on the canary: {answer:?}"),
+        () = tokio::time::sleep(Duration::from_secs(10)) => {}
+    }
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    let answer = scene.redrive_within(Duration::from_secs(60), request).await.unwrap();
+    assert_eq!((answer.state, answer.tally.redriven, scene.messages("email").len()), (RunState::Continues, 3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_none_of_whose_jobs_runs_is_no_canary() {
+    let scene = Scene::new();
+    let place = |object: Value| {
+        json!({"eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "us-east-1", "eventName": "ObjectCreated:Put",
+            "s3": {"bucket": {"name": "uploads"}, "object": object}})
+    };
+    let done = json!({"key": "a.png", "size": 3, "eTag": "d41d8cd98f00b204e9800998ecf8427e", "sequencer": "0A1B2C3D4E5F678901"});
+    let body = json!({ "Records": [place(done), place(json!({"key": "b.png"}))] }).to_string();
+    scene.sqs.bury("email", &[OutgoingMessage::new(body)]);
+    let seen = scene.redrive(json!({ "dryRun": true })).await.unwrap();
+    let job_id = JobId::parse_stored(&seen.verdicts[0].job_ids[0]).unwrap();
+    let job_type = job_id.job_type();
+    scene.records.put(JobRecord::new(job_id, job_type, 1, "test-caller", Status::Succeeded, scene.now()));
+    scene.many_dead(3);
+    let answer = scene.redrive(json!({ "canary": 1, "canaryTimeoutSeconds": 5 })).await.unwrap();
+    assert_eq!((answer.stopped, answer.tally.redriven), (Some(Stopped::CanaryTimedOut), 1), "{answer:?}");
 }

@@ -1,5 +1,7 @@
 //! Messages that are removed for good: archived first.
 
+use std::time::Duration;
+
 use dlq_redrive::archive::{ArchiveError, ArchiveFault};
 use dlq_redrive::protocol::{RefusalCode, RunState, VerdictCode};
 use ikkai::idempotency::{ErrorClass, LastError, Status};
@@ -64,7 +66,10 @@ async fn what_somebody_works_on_or_nobody_knows_is_left() {
     scene.buried("dead-in-doubt", |record| {
         record.last_error = Some(LastError::new(ErrorClass::Ambiguous, "timeout", "who knows"));
     });
-    scene.buried("accepted", |record| record.status = Status::Accepted);
+    scene.buried("accepted", |record| {
+        record.status = Status::Accepted;
+        record.updated_at = record.updated_at - Duration::from_secs(3_600);
+    });
     scene.buried("done", |record| record.status = Status::Succeeded);
     let answer = scene.discard(json!({})).await.unwrap();
     let mut seen = codes(&answer.run.verdicts);
@@ -125,6 +130,46 @@ async fn the_job_of_another_payload_lives_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_of_another_payload_that_runs_does_not_keep_the_message() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", |record| {
+        record.status = Status::Running;
+        record.payload_digest = Some(payload_digest(&json!({ "other": 1 })));
+    });
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::Discarded]);
+    assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::Running, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_taken_back_with_a_message_of_any_payload_that_it_had() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", |record| {
+        record.patched_payload_digests =
+            record.payload_digest.replace(payload_digest(&json!({ "patch": 2 }))).into_iter().collect();
+        record.original_payload_digest = Some(payload_digest(&json!({ "patch": 0 })));
+    });
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::Discarded]);
+    assert_eq!(scene.record(&job).status, Status::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_just_put_back_is_not_taken_back_with_its_leftover() {
+    let mut scene = Scene::new();
+    scene.workbench.limits.sweep.hidden_for = Duration::from_secs(60);
+    let job = scene.dead("mail-1");
+    let refused = QueueError::Refused { operation: "DeleteMessageBatch", code: "AccessDenied".into() };
+    scene.sqs.fail_next("email-dlq", SqsOperation::Delete, SqsFault::Refuse(refused));
+    assert_eq!(codes(&scene.redrive(json!({})).await.unwrap().verdicts), [VerdictCode::SentNotDeleted]);
+    scene.sqs.heal();
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Changed], "{answer:?}");
+    assert!(answer.run.verdicts[0].detail.as_deref().is_some_and(|detail| detail.contains("on its way")));
+    assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::Accepted, 1));
+    assert!(scene.archive.documents().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_the_full_name_of_a_dead_letter_queue_is_taken() {
     let scene = Scene::new();
     scene.dead("mail-1");
@@ -165,4 +210,16 @@ async fn a_named_job_without_a_message_is_archived_and_cancelled() {
     let (key, document) = scene.archive.documents().into_iter().next().unwrap();
     assert!(key.contains(job.as_str()), "{key}");
     assert_eq!(document["message"], json!(null));
+}
+
+#[tokio::test(start_paused = true)]
+async fn near_its_deadline_a_part_puts_nothing_more_away() {
+    let scene = Scene::new();
+    scene.many_dead(5);
+    scene.store.fail_next(StoreCall::Replace, StoreFault::Delay(Duration::from_secs(890)));
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!((answer.run.state, codes(&answer.run.verdicts)), (RunState::Continues, vec![VerdictCode::Discarded]));
+    assert_eq!((scene.messages("email-dlq").len(), scene.archive.documents().len()), (4, 1));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlq_redrive::protocol::{RedriveAnswer, RefusalCode, RunState, Stopped, VerdictCode};
 use dlq_redrive::run;
-use ikkai::idempotency::Status;
+use ikkai::idempotency::{ErrorClass, LastError, Status};
 use ikkai::queue::QueueError;
 use ikkai::testing::{Moment, SqsFault, SqsOperation, StoreCall, StoreFault};
 use serde_json::json;
@@ -277,4 +277,41 @@ async fn a_crash_at_any_call_loses_nothing_and_runs_no_job_twice() {
             all_runs_once(&scene, 15).await;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_are_refused_do_not_speak_of_the_queue() {
+    let scene = Scene::new();
+    scene.many_dead(25);
+    scene.sqs.fail_always("email", SqsOperation::Send, SqsFault::Refuse(refused("InvalidMessageContents")));
+    let answer = scene.redrive(json!({})).await.unwrap();
+    assert_eq!((answer.state, of(&answer, VerdictCode::SendFailed)), (RunState::Finished, 25), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_refused_as_a_whole_goes_message_by_message() {
+    let scene = Scene::new();
+    scene.many_dead(10);
+    scene.sqs.fail_next("email", SqsOperation::Send, SqsFault::Refuse(refused("BatchRequestTooLong")));
+    let answer = scene.redrive(json!({})).await.unwrap();
+    assert_eq!((of(&answer, VerdictCode::Redriven), scene.messages("email").len()), (10, 10), "{answer:?}");
+    assert_eq!(scene.sqs.count("email", SqsOperation::Send), 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_stops_while_it_closes_hides_nothing() {
+    let scene = Scene::new();
+    let jobs = scene.many_dead(60);
+    for job in &jobs[..5] {
+        scene.set(job, |record| record.last_error = Some(LastError::new(ErrorClass::Crash, "gone", "it died")));
+    }
+    let dying = async {
+        tokio::time::sleep(Duration::from_secs(22)).await;
+        jobs[5..20].iter().for_each(|job| scene.set(job, |record| record.status = Status::Dead));
+    };
+    let request = json!({ "ratePerSecond": 1, "filter": { "codes": ["unknown_user"] } });
+    let (answer, ()) = tokio::join!(scene.redrive_within(Duration::from_secs(45), request), dying);
+    assert_eq!(answer.unwrap().stopped, Some(Stopped::ComingBack));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "nothing stays hidden");
 }

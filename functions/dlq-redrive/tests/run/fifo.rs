@@ -1,10 +1,11 @@
 //! Queues that keep order.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dlq_redrive::protocol::VerdictCode;
 use ikkai::queue::{OutgoingMessage, Queue, QueueError};
-use ikkai::testing::{SqsFault, SqsOperation};
+use ikkai::testing::{SqsFault, SqsOperation, StoreCall, StoreFault};
 use serde_json::json;
 
 use crate::scene::{Scene, codes, email};
@@ -92,4 +93,42 @@ async fn a_job_of_a_fifo_queue_without_a_message_is_not_made_again() {
     assert_eq!(codes(&answer.verdicts), [VerdictCode::NotRebuildable]);
     let nothing = scene.sqs.queue("email.fifo").depth().await.unwrap();
     assert_eq!(nothing.total(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_a_message_that_was_left_in_passing_waits() {
+    for call in [StoreCall::Get, StoreCall::Replace] {
+        let scene = Scene::fifo();
+        let messages: Vec<_> =
+            (0..4).map(|index| message(&scene, &format!("mail-{index}"), ["a", "a", "a", "b"][index])).collect();
+        scene.sqs.bury("email.fifo", &messages);
+        // The first message's record fails twice; the calls of the others are in between.
+        let pass = || StoreFault::Delay(Duration::ZERO);
+        for fault in [StoreFault::Throttle, pass(), pass(), pass(), StoreFault::Throttle] {
+            scene.store.fail_next(call, fault);
+        }
+        let answer = scene.redrive(json!({})).await.unwrap();
+        let sent = bodies_by_group(&scene, "email.fifo");
+        assert_eq!((sent.get("a").map(Vec::len), sent["b"].len()), (None, 1), "{call:?}: {answer:?}");
+        assert_eq!(answer.tally.by_verdict[&VerdictCode::RecordFailed], 1);
+        if call == StoreCall::Get {
+            let waiting = scene.records.all().into_iter().filter(|record| record.status == Status::Dead).count();
+            assert_eq!(waiting, 3, "what waits is not put back before");
+        }
+        assert_eq!(scene.redrive(json!({})).await.unwrap().tally.redriven, 3);
+        let wanted: Vec<_> = messages[..3].iter().map(|message| message.body.clone()).collect();
+        assert_eq!(bodies_by_group(&scene, "email.fifo")["a"], wanted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_a_message_that_waits_for_the_canary_waits_too() {
+    let scene = Scene::fifo();
+    let no_job =
+        OutgoingMessage { group_id: Some("a".into()), deduplication_id: Some("none".into()), ..OutgoingMessage::new("no job") };
+    let messages = [no_job, message(&scene, "mail-1", "a"), message(&scene, "mail-2", "b")];
+    scene.sqs.bury("email.fifo", &messages);
+    let answer = scene.redrive(json!({ "canary": 2 })).await.unwrap();
+    let sent = bodies_by_group(&scene, "email.fifo");
+    assert_eq!((sent.get("a"), sent["b"].len()), (None, 1), "{answer:?}");
 }

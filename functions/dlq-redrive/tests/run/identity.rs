@@ -212,3 +212,20 @@ async fn lost_answers_of_the_journal_change_nothing() {
         assert!(scene.redrive(json!({ "runId": "run-1" })).await.unwrap().replayed, "call {call}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn parts_that_die_one_after_the_other_do_not_write_over_each_others_verdicts() {
+    let scene = Scene::new();
+    scene.many_dead(60);
+    let request = redrive(json!({ "runId": "run-1", "ratePerSecond": 1 }));
+    let pages = || scene.journal.runs()[0].progress["pages"].as_u64().unwrap();
+    let mut skipped = Vec::new();
+    for _ in 0..3 {
+        let invocation = scene.until(Duration::from_secs(60));
+        let cut = tokio::time::timeout(Duration::from_millis(100), run::redrive(&scene.workbench, &request, &invocation)).await;
+        assert!(cut.is_err());
+        skipped.push(pages());
+        tokio::time::sleep(Duration::from_secs(1_000)).await;
+    }
+    assert_eq!(skipped, [0, 2, 4]);
+}

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use dlq_redrive::protocol::{RunState, VerdictCode};
-use ikkai::idempotency::{ErrorClass, LastError};
+use ikkai::idempotency::{ErrorClass, LastError, Status};
 use ikkai::queue::OutgoingMessage;
-use ikkai::testing::SqsOperation;
+use ikkai::testing::{Moment, SqsFault, SqsOperation};
 use serde_json::json;
 
 use crate::scene::{Scene, check_sums, codes};
@@ -190,4 +190,61 @@ async fn messages_that_somebody_else_has_are_told_of() {
     let answer = scene.redrive(json!({})).await.unwrap();
     assert_eq!((taken.len(), answer.tally.redriven), (2, 3));
     assert!(answer.detail.as_deref().is_some_and(|detail| detail.starts_with("2 of the 5")), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_dies_does_not_make_more_of_max() {
+    let scene = Scene::new();
+    scene.many_dead(60);
+    // Two pages are through: the depth, and a receive, a send and a delete for each.
+    scene.sqs.crash_at(8, Moment::Before);
+    let request = json!({ "max": 30, "runId": "run-1" });
+    tokio::select! {
+        answer = scene.redrive(request.clone()) => panic!("{answer:?}"),
+        () = scene.sqs.crashed() => {}
+    }
+    scene.sqs.heal();
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    let answer = scene.redrive(request).await.unwrap();
+    assert_eq!((answer.tally.redriven, scene.messages("email").len()), (30, 30), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receive_that_takes_all_the_time_is_followed_by_nothing() {
+    let scene = Scene::new();
+    scene.many_dead(15);
+    scene.sqs.fail_next("email-dlq", SqsOperation::Receive, SqsFault::Delay(Duration::from_secs(30)));
+    let answer = scene.redrive_within(Duration::from_secs(45), json!({ "runId": "run-1" })).await.unwrap();
+    assert_eq!((answer.state, scene.messages("email").len()), (RunState::Continues, 0));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
+    let last = scene.redrive(json!({ "runId": "run-1", "cursor": "1" })).await.unwrap();
+    assert_eq!((last.tally.seen, last.tally.redriven), (15, 15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_takes_all_the_time_is_followed_by_nothing() {
+    let scene = Scene::new();
+    scene.many_dead(10);
+    scene.sqs.fail_next("email", SqsOperation::Send, SqsFault::Delay(Duration::from_secs(30)));
+    let slow = json!({ "runId": "run-1", "ratePerSecond": 5 });
+    let answer = scene.redrive_within(Duration::from_secs(45), slow).await.unwrap();
+    assert_eq!((answer.state, scene.messages("email").len()), (RunState::Continues, 5));
+    let now = scene.now();
+    assert!(scene.messages("email-dlq").iter().all(|message| message.visible_at <= now), "the next part finds them at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_left_is_judged_once_over_all_parts() {
+    let scene = Scene::new();
+    scene.buried("mail-doubt", |record| record.status = Status::InDoubt);
+    scene.many_dead(40);
+    let mut request = json!({ "runId": "run-1", "ratePerSecond": 1 });
+    let first = scene.redrive_within(Duration::from_secs(40), request.clone()).await.unwrap();
+    assert_eq!((first.state, first.tally.by_verdict[&VerdictCode::InDoubt]), (RunState::Continues, 1));
+    // What was left comes out again.
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    request["cursor"] = "1".into();
+    let last = scene.redrive(request).await.unwrap();
+    assert_eq!((last.tally.redriven, last.tally.by_verdict[&VerdictCode::InDoubt]), (40, 1), "{last:?}");
 }

@@ -1,5 +1,7 @@
 //! Edit and resubmit.
 
+use std::time::Duration;
+
 use dlq_redrive::protocol::{RefusalCode, VerdictCode};
 use ikkai::idempotency::Status;
 use ikkai::job::{Fingerprint, payload_digest};
@@ -118,4 +120,14 @@ async fn a_job_without_a_message_can_be_patched_too() {
     assert_eq!(codes(&answer.verdicts), [VerdictCode::Redriven]);
     let body: Value = serde_json::from_str(&scene.messages("email")[0].body).unwrap();
     assert_eq!(body["payload"]["userId"], "user-43");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_record_has_expired_cannot_be_patched() {
+    let scene = Scene::new();
+    let job = scene.dead("mail-1");
+    scene.set(&job, |record| record.expires_at = Some((crate::scene::START - Duration::from_secs(10)).to_seconds_floor()));
+    let answer = scene.redrive(request(&job, json!({ "userId": "user-43" }))).await.unwrap();
+    assert_eq!(codes(&answer.verdicts), [VerdictCode::PatchInvalid], "{answer:?}");
+    assert_eq!((scene.messages("email").len(), scene.messages("email-dlq").len()), (0, 1));
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use dlq_redrive::protocol::{RunState, Stopped, VerdictCode};
 use ikkai::idempotency::Status;
+use ikkai::queue::{Inbox, OutgoingMessage};
 use serde_json::json;
 
 use crate::consumer::{Consumer, Mood};
-use crate::scene::{Scene, check_sums};
+use crate::scene::{Scene, check_sums, envelope};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_stops_by_itself_when_its_jobs_come_straight_back() {
@@ -79,4 +80,52 @@ async fn a_job_that_is_dead_again_under_an_old_message_has_come_back() {
     let answer = answer.unwrap();
     assert_eq!(answer.tally.by_verdict.get(&VerdictCode::CameBack), Some(&1), "{:?}", answer.tally);
     assert_eq!(answer.tally.redriven, 21);
+}
+
+/// A second after a second, what was put back at least `after` ago is dead again.
+async fn dying(scene: &Scene, after: Duration, dies: impl Fn(usize) -> bool, buries: bool) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = scene.now();
+        for (index, mut record) in scene.records.all().into_iter().enumerate() {
+            let index = record.idempotency_key.as_deref().and_then(|name| name[5..].parse().ok()).unwrap_or(index);
+            if record.status != Status::Accepted || record.updated_at + after > now || !dies(index) {
+                continue;
+            }
+            (record.status, record.died_at, record.updated_at) = (Status::Dead, Some(now), now);
+            let name = record.idempotency_key.clone().unwrap();
+            scene.records.put(record);
+            if buries {
+                scene.sqs.bury("email", &[OutgoingMessage::new(envelope(&name).to_body())]);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_that_take_long_to_fail_again_stop_a_run_too() {
+    let scene = Scene::new();
+    scene.many_dead(1_000);
+    let answer = tokio::select! {
+        answer = scene.redrive(json!({ "ratePerSecond": 10 })) => answer.unwrap(),
+        () = dying(&scene, Duration::from_secs(30), |_| true, false) => unreachable!(),
+    };
+    assert_eq!((answer.state, answer.stopped), (RunState::Stopped, Some(Stopped::ComingBack)), "{:?}", answer.tally);
+    assert!(answer.tally.redriven < 500, "{:?}", answer.tally);
+    check_sums(&answer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_back_counts_also_when_it_was_not_watched() {
+    let scene = Scene::new();
+    scene.many_dead(150);
+    // Somebody else has some, so that the run looks on when it has met the others.
+    let taken = scene.sqs.queue("email-dlq").receive(10, Duration::from_secs(600), Duration::ZERO).await.unwrap();
+    let answer = tokio::select! {
+        answer = scene.redrive(json!({ "ratePerSecond": 10 })) => answer.unwrap(),
+        () = dying(&scene, Duration::from_secs(2), |index| index >= 60, true) => unreachable!(),
+    };
+    assert_eq!((taken.len(), answer.stopped), (10, Some(Stopped::ComingBack)), "{:?}", answer.tally);
+    assert!(answer.tally.failed_again >= 5, "{:?}", answer.tally);
+    check_sums(&answer);
 }
