@@ -6,20 +6,23 @@
 mod answer;
 mod error;
 mod filter;
+mod found;
+mod queue_status;
 mod request;
+mod run;
 mod schema;
 mod verdict;
 
-pub use self::answer::{
-    Answer, DeadGroup, Depth, DiscardAnswer, History, Inspection, ListAnswer, MoveTask, MoveTaskAnswer, QueueStatus,
-    RecordSummary, RedriveAnswer, Resolved, RunState, RunSummary, SeenMessage, StatusAnswer, Stopped, StuckJob, Tally,
-};
+pub use self::answer::Answer;
 pub use self::error::{Refusal, RefusalCode};
 pub use self::filter::Filter;
+pub use self::found::{DeadGroup, Inspection, ListAnswer, RecordSummary, Resolved, SeenMessage};
+pub use self::queue_status::{Depth, MoveTask, MoveTaskAnswer, QueueStatus, StatusAnswer, StuckJob};
 pub use self::request::{
     Action, Discard, HistoryRequest, Inspect, List, MoveOperation, MoveTaskRequest, Redrive, Request, Resolve, ResolveAs,
     StatusRequest,
 };
+pub use self::run::{DiscardAnswer, History, RedriveAnswer, RunState, RunSummary, Stopped, Tally};
 pub use self::schema::{answer_schema, request_schema};
 pub use self::verdict::{MessageVerdict, VerdictCode};
 

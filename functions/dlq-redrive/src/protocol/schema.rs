@@ -5,9 +5,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::VERSION;
-use super::answer::{DiscardAnswer, History, Inspection, ListAnswer, MoveTaskAnswer, RedriveAnswer, Resolved, StatusAnswer};
 use super::error::Refusal;
+use super::found::{Inspection, ListAnswer, Resolved};
+use super::queue_status::{MoveTaskAnswer, StatusAnswer};
 use super::request::{Action, Discard, HistoryRequest, Inspect, List, MoveTaskRequest, Redrive, Resolve, StatusRequest};
+use super::run::{DiscardAnswer, History, RedriveAnswer};
 
 /// Of a request, of any action.
 #[must_use]
