@@ -63,10 +63,7 @@ impl Settings {
     /// Reads the settings; problems are collected in `reader`, and what could not be read holds a placeholder.
     pub fn read(reader: &mut Reader) -> Self {
         Self {
-            service: reader
-                .optional_text("IKKAI_SERVICE")
-                .or_else(|| reader.optional_text("AWS_LAMBDA_FUNCTION_NAME"))
-                .unwrap_or_else(|| "dlq-redrive".to_owned()),
+            service: reader.service("dlq-redrive"),
             metrics_namespace: reader.text("IKKAI_METRICS_NAMESPACE", "Ikkai"),
             jobs_table: reader.required_text("IKKAI_JOBS_TABLE"),
             redrive_table: reader.required_text("IKKAI_REDRIVE_TABLE"),

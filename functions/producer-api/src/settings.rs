@@ -53,10 +53,7 @@ impl Settings {
         let max_message_bytes = reader.number("IKKAI_MAX_MESSAGE_BYTES", most_bytes, 1_024..=most_bytes);
         let callbacks = reader.switch("IKKAI_CALLBACKS", false);
         Self {
-            service: reader
-                .optional_text("IKKAI_SERVICE")
-                .or_else(|| reader.optional_text("AWS_LAMBDA_FUNCTION_NAME"))
-                .unwrap_or_else(|| "producer-api".to_owned()),
+            service: reader.service("producer-api"),
             metrics_namespace: reader.text("IKKAI_METRICS_NAMESPACE", "Ikkai"),
             jobs_table: reader.required_text("IKKAI_JOBS_TABLE"),
             queues: queues(reader),

@@ -75,6 +75,12 @@ impl Reader {
         self.optional_text(name).unwrap_or_else(|| default.to_owned())
     }
 
+    /// `IKKAI_SERVICE`, the function's name in metrics: the name that Lambda gives it unless it is set, and `default` outside of Lambda.
+    pub fn service(&mut self, default: &str) -> String {
+        let named = self.optional_text("IKKAI_SERVICE").or_else(|| self.optional_text("AWS_LAMBDA_FUNCTION_NAME"));
+        named.unwrap_or_else(|| default.to_owned())
+    }
+
     /// A whole number inside `range`, or `default` when it is left out.
     pub fn number(&mut self, name: &'static str, default: u64, range: RangeInclusive<u64>) -> u64 {
         self.optional_number(name, range).unwrap_or(default)

@@ -104,10 +104,7 @@ impl ConsumerSettings {
         let cap = reader.millis("IKKAI_BACKOFF_CAP_MS", 900_000, 1..=43_200_000);
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
-            service: reader
-                .optional_text("IKKAI_SERVICE")
-                .or_else(|| reader.optional_text("AWS_LAMBDA_FUNCTION_NAME"))
-                .unwrap_or_else(|| "consumer".to_owned()),
+            service: reader.service("consumer"),
             metrics_namespace: reader.text("IKKAI_METRICS_NAMESPACE", "Ikkai"),
             jobs_table: reader.required_text("IKKAI_JOBS_TABLE"),
             queue_name: QueueName::new(reader.required_text("IKKAI_QUEUE_NAME")),
