@@ -4,6 +4,18 @@
 //! (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html>). A millisecond value written
 //! where seconds belong never expires, a second value read as milliseconds has expired since 1970; so the two are different types, and
 //! going from one to the other is always spelled out.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ikkai::clock::EpochMillis;
+//!
+//! let now = EpochMillis::parse_rfc3339("2026-01-31T23:59:59.042Z")?;
+//! let lease_until = now + Duration::from_secs(45);
+//! assert_eq!(lease_until.since(now), Duration::from_secs(45));
+//! // A record must not vanish early: its seconds round up.
+//! assert_eq!(now.to_seconds_ceil().to_millis().rfc3339().to_string(), "2026-02-01T00:00:00.000Z");
+//! # Ok::<(), ikkai::clock::Rfc3339Error>(())
+//! ```
 
 mod rfc3339;
 

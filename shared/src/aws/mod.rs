@@ -1,4 +1,13 @@
 //! AWS clients with explicit limits, and their warm-up.
+//!
+//! ```no_run
+//! # async fn start() {
+//! // While the function starts: it has its full CPU, and the first invocation makes no TLS handshake.
+//! let aws = ikkai::aws::sdk_config().await;
+//! let dynamodb = aws_sdk_dynamodb::Client::new(&aws);
+//! ikkai::aws::warm_up_dynamodb(&dynamodb, 10).await;
+//! # }
+//! ```
 
 pub mod connections;
 

@@ -3,6 +3,16 @@
 //! A URL that somebody else chooses must not become a way into our own network. Two rules stand against that, and both are needed: a
 //! [`CallbackUrl`] names a public host over https, and whoever connects to it looks at every address that the name resolves to
 //! ([`Reach::allows`]), connects to one of exactly those, and follows no redirect.
+//!
+//! ```
+//! use ikkai::callback::{CallbackUrl, Reach};
+//!
+//! let url = CallbackUrl::parse("https://shop.example/jobs", Reach::Public)?;
+//! // The name is public, and this address behind it is not.
+//! assert!(!Reach::Public.allows(url.host(), "169.254.169.254".parse().expect("an address")));
+//! assert!(CallbackUrl::parse("http://shop.example/jobs", Reach::Public).is_err(), "not over TLS");
+//! # Ok::<(), ikkai::callback::CallbackUrlError>(())
+//! ```
 
 mod address;
 mod url;

@@ -5,6 +5,27 @@
 //! - A body becomes a job in [`Envelope::parse`]: strict JSON ([`strict_json`]), the closed [`registry`] of payload types, the [`privacy`] rules.
 //! - A job's identity is its [`JobId`], a digest of caller, [`JobType`] and [`IdempotencyKey`].
 //! - Equal requests have equal [`canonical`] texts; [`Fingerprint`] and [`payload_digest`] compare them.
+//!
+//! ```
+//! use ikkai::job::{self, Envelope, IdempotencyKey, JobId, JobType, Parsed};
+//!
+//! let body = r#"{"type":"email.send","schemaVersion":1,"idempotencyKey":"email:welcome:user-42",
+//!     "payload":{"deliveryId":"mail-1001","templateId":"welcome","userId":"user-42"}}"#;
+//! let email = job::find("email.send").expect("a type of the registry");
+//! let Parsed::Job(job) = Envelope::parse(body, email)? else { panic!("its schema version is known") };
+//! assert_eq!(job.idempotency_key.as_str(), "email:welcome:user-42");
+//!
+//! // The same request is the same job, whoever repeats it and on whatever way.
+//! let (email, key) = (JobType::parse("email.send")?, IdempotencyKey::parse("email:welcome:user-42")?);
+//! assert_eq!(JobId::derive("shop", &email, &key), JobId::derive("shop", &email, &key));
+//! assert_ne!(JobId::derive("shop", &email, &key), JobId::derive("another caller", &email, &key));
+//!
+//! // What must not enter a queue is named with its place, and never with its value.
+//! let leaky = body.replace("mail-1001", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl");
+//! let email = job::find("email.send").expect("a type of the registry");
+//! assert!(!Envelope::parse(&leaky, email).unwrap_err().to_string().contains("eyJhb"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod canonical;
 mod characters;

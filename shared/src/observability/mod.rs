@@ -2,6 +2,22 @@
 //!
 //! Three rules hold for all of it. Nothing personal and no payload is written at any level, whoever turns the level up. A successful job costs
 //! few bytes, because CloudWatch bills by the byte. Names are stable: alarms and queries are built on them.
+//!
+//! ```
+//! use ikkai::clock::EpochMillis;
+//! use ikkai::observability::{Metric, Metrics};
+//!
+//! let metrics = Metrics::new("Ikkai", "email-consumer");
+//! metrics.count(Metric::JobsSucceeded, "email.send", 2);
+//! metrics.sample(Metric::HandlerDuration, "email.send", 41.0);
+//!
+//! let mut line = Vec::new();
+//! metrics.flush(EpochMillis::from_i64(1_700_000_000_000), &mut line)?;
+//! let line = String::from_utf8(line).expect("a log line is text");
+//! // One line of CloudWatch's embedded metric format: no call and no permission.
+//! assert!(line.contains(r#""JobsSucceeded":2"#) && line.contains(r#""JobType":"email.send""#), "{line}");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod emf;
 pub mod logs;
