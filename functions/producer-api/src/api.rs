@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ikkai::clock::Clock;
 use ikkai::idempotency::{JobStore, Ledger};
-use ikkai::observability::{Metrics, TraceHeader};
+use ikkai::observability::{Metric, Metrics, NO_JOB_TYPE, TraceHeader};
 use serde_json::Value;
 
 use crate::accept::Acceptor;
@@ -20,7 +20,7 @@ use crate::prepared::Prepared;
 use crate::problem::{Code, Problem};
 use crate::recent_sends::RecentSends;
 use crate::request_body;
-use crate::response::Response;
+use crate::response::{Response, SERVER_ERROR};
 use crate::router::{Resource, method_label};
 use crate::settings::Settings;
 
@@ -68,6 +68,9 @@ impl Api {
         let mut answer = self.settings.cors.decorate(&request.headers, answer.unwrap_or_else(Response::from));
         if request.method == "HEAD" {
             answer.body.clear();
+        }
+        if answer.is_failure() {
+            self.acceptor.metrics.count(Metric::RequestsFailed, NO_JOB_TYPE, 1);
         }
         log(&request, resource.as_ref(), &answer, call, started.elapsed());
         Ok(answer)
@@ -195,5 +198,5 @@ fn log(request: &Request, resource: Option<&Resource>, answer: &Response, call: 
             )
         };
     }
-    if answer.status_code >= 500 { line!(warn) } else { line!(info) }
+    if answer.status_code >= SERVER_ERROR { line!(warn) } else { line!(info) }
 }

@@ -12,7 +12,7 @@ use crate::accepted::Answer;
 use crate::catalog::Served;
 use crate::prepared::Prepared;
 use crate::problem::{Code, Problem};
-use crate::response::Response;
+use crate::response::{Response, SERVER_ERROR};
 
 /// Most jobs of a batch request.
 pub const MAX_BATCH_JOBS: usize = 100;
@@ -82,6 +82,8 @@ pub(crate) fn response(answers: &[Answer]) -> Response {
     let mut response = Response::json(207, &json!({"jobs": entries}));
     response.notes.jobs = Some(answers.len());
     response.notes.jobs_accepted = Some(answers.iter().filter(|answer| answer.is_ok()).count());
+    let failed = |answer: &&Answer| answer.as_ref().is_err_and(|problem| problem.code.status() >= SERVER_ERROR);
+    response.notes.jobs_failed = answers.iter().filter(failed).count();
     response
 }
 

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::problem::{Code, Problem};
 
+/// From this status on it is the service that failed, not the request.
+pub(crate) const SERVER_ERROR: u16 = 500;
+
 /// An HTTP answer. Payload formats 1.0 and 2.0 and function URLs read the same four members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,6 +36,7 @@ pub(crate) struct Notes {
     pub(crate) job_type: Option<JobType>,
     pub(crate) jobs: Option<usize>,
     pub(crate) jobs_accepted: Option<usize>,
+    pub(crate) jobs_failed: usize,
 }
 
 impl Response {
@@ -46,6 +50,11 @@ impl Response {
     pub(crate) fn json(status_code: u16, body: &Value) -> Self {
         let answer = Self { body: body.to_string(), ..Self::empty(status_code) };
         answer.header("content-type", "application/json")
+    }
+
+    /// Whether the service failed, at the whole request or at a job of it.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.status_code >= SERVER_ERROR || self.notes.jobs_failed > 0
     }
 
     /// Sets a header.

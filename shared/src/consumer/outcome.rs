@@ -159,6 +159,26 @@ impl Outcome {
         matches!(self, Self::CircuitOpen(_) | Self::NotStarted | Self::LeaseLost | Self::Unrecorded(..))
     }
 
+    /// Whether an attempt failed; nothing where there was none, or where its target alone failed: one customer's server is no sign that
+    /// something is wrong here.
+    pub(super) const fn attempt_failed(&self) -> Option<bool> {
+        match self {
+            Self::Succeeded | Self::Continued => Some(false),
+            Self::Retried(..) | Self::Unrecorded(..) | Self::Died(_) | Self::InDoubt(_) | Self::Poison(_) => Some(true),
+            Self::Duplicate
+            | Self::Cancelled
+            | Self::Skipped(_)
+            | Self::RetriedForTarget(..)
+            | Self::Deferred(..)
+            | Self::CircuitOpen(_)
+            | Self::Waits(_)
+            | Self::SchemaHeld(_)
+            | Self::EndedBefore(_)
+            | Self::NotStarted
+            | Self::LeaseLost => None,
+        }
+    }
+
     /// Whether the provider or the table failed in a way that may go away: what the circuit breaker and the batch's own error
     /// count.
     pub(super) fn is_transient_failure(&self) -> bool {

@@ -46,6 +46,9 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, o
     {
         core.metrics.count(Metric::PoisonSeen, job_type, 1);
     }
+    if let Some(failed) = outcome.attempt_failed() {
+        core.metrics.sample(Metric::AttemptsFailed, job_type, f64::from(u8::from(failed)));
+    }
     if let Some(took) = run.handler_time {
         core.metrics.sample(Metric::HandlerDuration, job_type, milliseconds(took));
     }

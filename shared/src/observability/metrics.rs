@@ -40,8 +40,12 @@ pub enum Metric {
     JobLatency,
     /// How many attempts a job took until it ended.
     AttemptsUsed,
+    /// One value an attempt: 1 where it failed, 0 where it did not. An attempt that failed for a reason of its target alone has none.
+    AttemptsFailed,
     /// Requests refused because the queue is too deep.
     AdmissionRejected,
+    /// Requests that the API itself could not serve, wholly or in part.
+    RequestsFailed,
     /// Contacts that get no more mail because of a bounce or a complaint.
     ContactsSuppressed,
     /// Reports about mails that suppressed nobody: deliveries, bounces for now, other systems' mail.
@@ -54,6 +58,9 @@ pub enum Metric {
     RedriveQuarantined,
 }
 
+/// The dimension `JobType` of what is about no one type: `none`.
+pub const NO_JOB_TYPE: &str = "none";
+
 /// How the values of a metric combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
@@ -65,7 +72,7 @@ enum Shape {
 
 impl Metric {
     /// All metrics, in the order in which they are written.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::JobsSucceeded,
         Self::JobsDuplicate,
         Self::JobsRetried,
@@ -79,7 +86,9 @@ impl Metric {
         Self::HandlerDuration,
         Self::JobLatency,
         Self::AttemptsUsed,
+        Self::AttemptsFailed,
         Self::AdmissionRejected,
+        Self::RequestsFailed,
         Self::ContactsSuppressed,
         Self::FeedbackIgnored,
         Self::JobsRedriven,
@@ -104,7 +113,9 @@ impl Metric {
             Self::HandlerDuration => "HandlerDuration",
             Self::JobLatency => "JobLatency",
             Self::AttemptsUsed => "AttemptsUsed",
+            Self::AttemptsFailed => "AttemptsFailed",
             Self::AdmissionRejected => "AdmissionRejected",
+            Self::RequestsFailed => "RequestsFailed",
             Self::ContactsSuppressed => "ContactsSuppressed",
             Self::FeedbackIgnored => "FeedbackIgnored",
             Self::JobsRedriven => "JobsRedriven",
@@ -125,7 +136,7 @@ impl Metric {
 
     const fn shape(self) -> Shape {
         match self {
-            Self::HandlerDuration | Self::JobLatency | Self::AttemptsUsed => Shape::Samples,
+            Self::HandlerDuration | Self::JobLatency | Self::AttemptsUsed | Self::AttemptsFailed => Shape::Samples,
             _ => Shape::Sum,
         }
     }

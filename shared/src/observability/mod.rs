@@ -24,7 +24,7 @@ pub mod logs;
 pub mod metrics;
 pub mod trace;
 
-pub use metrics::{Metric, Metrics};
+pub use metrics::{Metric, Metrics, NO_JOB_TYPE};
 pub use trace::TraceHeader;
 
 #[cfg(test)]
@@ -56,6 +56,7 @@ mod tests {
                     metrics.sample(Metric::HandlerDuration, JOB_TYPE, 1_234.56);
                     metrics.sample(Metric::JobLatency, JOB_TYPE, 12_345.0);
                     metrics.sample(Metric::AttemptsUsed, JOB_TYPE, 1.0);
+                    metrics.sample(Metric::AttemptsFailed, JOB_TYPE, 0.0);
                 }
             });
         });

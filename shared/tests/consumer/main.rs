@@ -1,6 +1,7 @@
 //! The consumer core as a black box: batches go in, and what the table, the queue, the logs and the metrics saw is compared with the
 //! contract. Each file is one topic; each test is a script of events under a clock that only the test moves.
 
+mod attempts;
 mod bodies;
 mod calls;
 mod contents;

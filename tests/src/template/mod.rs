@@ -9,6 +9,7 @@ pub mod buckets;
 mod environment;
 pub mod functions;
 pub mod mappings;
+pub mod monitoring;
 pub mod operators;
 pub mod policy;
 pub mod queues;
@@ -21,4 +22,4 @@ pub mod tables;
 pub mod topics;
 
 pub use stack::{Consumer, Resource, Stack};
-pub use synthesis::{Parameters, Synthesis, lint, parameters, refusals, synthesize};
+pub use synthesis::{Parameters, Synthesis, Template, lint, parameters, refusals, synthesize, synthesize_template};

@@ -1,7 +1,6 @@
 //! The operators' function: what it knows, what it may do, what it tells.
 
-use ikkai::observability::metrics::Metric;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::roles::statements_of;
 use super::stack::{Resource, Stack, listed, logical_id, number};
@@ -125,41 +124,6 @@ pub fn failed_calls_are_not_repeated(stack: &Stack) -> Vec<String> {
         let never = |settings: Resource<'_>| settings.number("/MaximumRetryAttempts") == Some(0);
         if !settings.next().is_some_and(never) {
             violations.push(format!("{}: Lambda repeats failed calls", function.name));
-        }
-    }
-    violations
-}
-
-/// What a run leaves in quarantine raises an alarm, for every type of job; an alarm without data is no alarm.
-#[must_use]
-pub fn quarantine_raises_an_alarm(stack: &Stack) -> Vec<String> {
-    let mut violations = Vec::new();
-    for function in operators(stack) {
-        for told in told_queues(&function) {
-            let job_type = told.job_type.unwrap_or_default();
-            let dimensions = json!([
-                {"Name": "Service", "Value": {"Ref": function.name}},
-                {"Name": "JobType", "Value": job_type},
-            ]);
-            let alarms: Vec<_> = stack
-                .of_type("AWS::CloudWatch::Alarm")
-                .filter(|alarm| {
-                    alarm.at("/MetricName") == Metric::RedriveQuarantined.name() && *alarm.at("/Dimensions") == dimensions
-                })
-                .collect();
-            let fires = |alarm: &Resource<'_>| {
-                alarm.at("/Namespace") == function.environment("IKKAI_METRICS_NAMESPACE")
-                    && alarm.at("/Statistic") == "Sum"
-                    && alarm.number("/Threshold") == Some(1)
-                    && alarm.at("/ComparisonOperator") == "GreaterThanOrEqualToThreshold"
-                    && alarm.at("/TreatMissingData") == "notBreaching"
-                    && alarm.at("/AlarmDescription").as_str().is_some_and(|text| text.contains("docs/runbook.md#quarantined"))
-            };
-            match alarms[..] {
-                [one] if fires(&one) => {}
-                [one] => violations.push(format!("{}: does not fire when {job_type} is quarantined", one.name)),
-                _ => violations.push(format!("{job_type}: {} alarms about its quarantine", alarms.len())),
-            }
         }
     }
     violations

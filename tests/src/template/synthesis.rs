@@ -12,6 +12,24 @@ use serde_json::{Value, json};
 
 use super::stack::Stack;
 
+/// A template of this project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Template {
+    /// What runs.
+    Application,
+    /// What watches it.
+    Monitoring,
+}
+
+impl Template {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Application => "infra/template.yaml",
+            Self::Monitoring => "infra/monitoring.yaml",
+        }
+    }
+}
+
 /// One set of parameter values; what is left out has its default.
 pub type Parameters = serde_json::Map<String, Value>;
 
@@ -46,13 +64,22 @@ pub fn parameters(given: &[(&str, &str)]) -> Parameters {
     required.iter().chain(given).map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
 }
 
-/// The stacks of these parameter sets.
+/// The application's stacks of these parameter sets.
 ///
 /// # Panics
 /// When CloudFormation would refuse one of them, or there is no Python.
 #[must_use]
 pub fn synthesize(sets: &[Parameters]) -> Synthesis {
-    let printed = run(sets);
+    synthesize_template(Template::Application, sets)
+}
+
+/// The stacks of a template and these parameter sets.
+///
+/// # Panics
+/// When CloudFormation would refuse one of them, or there is no Python.
+#[must_use]
+pub fn synthesize_template(template: Template, sets: &[Parameters]) -> Synthesis {
+    let printed = run(template, sets);
     let stack = |(set, printed): (&Parameters, &Value)| {
         assert_eq!(printed["refused"], Value::Null, "{set:?}");
         Stack::new(printed)
@@ -68,20 +95,20 @@ pub fn synthesize(sets: &[Parameters]) -> Synthesis {
 /// When there is no Python.
 #[must_use]
 pub fn refusals(sets: &[Parameters]) -> Vec<Option<String>> {
-    let printed = run(sets);
+    let printed = run(Template::Application, sets);
     printed_stacks(&printed).iter().map(|stack| stack["refused"].as_str().map(str::to_owned)).collect()
 }
 
-/// What cfn-lint says about the template: nothing when it is clean.
+/// What cfn-lint says about a template: nothing when it is clean.
 ///
 /// # Panics
 /// When cfn-lint cannot be run.
 #[must_use]
-pub fn lint() -> String {
+pub fn lint(template: Template) -> String {
     let (checkout, python) = tools();
     let mut command = Command::new(python.program("cfn-lint"));
     // A region that has everything, so that the answer does not depend on the environment.
-    command.args(["--regions", "us-east-1", "--template"]).arg(checkout.file("infra/template.yaml"));
+    command.args(["--regions", "us-east-1", "--template"]).arg(checkout.file(template.path()));
     let output = command.output().expect("cfn-lint runs");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said).into_owned();
@@ -111,9 +138,9 @@ pub(super) fn checkout() -> &'static Checkout {
     &tools().0
 }
 
-fn run(sets: &[Parameters]) -> Value {
+fn run(template: Template, sets: &[Parameters]) -> Value {
     let checkout = checkout();
-    let arguments = [checkout.file("localstack/synthesize.py"), checkout.file("infra/template.yaml")];
+    let arguments = [checkout.file("localstack/synthesize.py"), checkout.file(template.path())];
     let output = run_python(&arguments, &json!(sets));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("the synthesizer prints JSON")

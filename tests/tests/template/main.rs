@@ -5,6 +5,7 @@ mod buckets;
 mod doors;
 mod functions;
 mod mappings;
+mod monitoring;
 mod operators;
 mod parameters;
 mod queues;
@@ -14,11 +15,13 @@ mod stacks;
 mod tables;
 mod topics;
 
-use ikkai_tests::template::lint;
+use ikkai_tests::template::{Template, lint};
 
 #[test]
-fn the_template_is_clean() {
-    assert_eq!(lint(), "");
+fn the_templates_are_clean() {
+    for template in [Template::Application, Template::Monitoring] {
+        assert_eq!(lint(template), "");
+    }
 }
 
 /// What CloudFormation takes from a bucket, in parameters and in bytes (of a template in a request it takes 51,200 bytes;

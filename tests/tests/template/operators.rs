@@ -104,27 +104,6 @@ fn a_call_that_fails_is_not_repeated() {
 }
 
 #[test]
-fn quarantine_raises_an_alarm_for_every_type() {
-    let rule = operators::quarantine_raises_an_alarm;
-    holds(rule);
-    for name in CONSUMERS {
-        let alarm = format!("{name}QuarantinedAlarm");
-        notices(rule, "", |stack| stack.drop_resource(&alarm));
-        for (place, value) in [
-            ("/Threshold", json!(2)),
-            ("/Statistic", json!("Average")),
-            ("/TreatMissingData", json!("missing")),
-            ("/Namespace", json!("Other")),
-            ("/AlarmDescription", json!("Something is wrong")),
-        ] {
-            notices(rule, &alarm, |stack| stack.set(&alarm, place, value));
-        }
-        notices(rule, "", |stack| stack.set(&alarm, "/Dimensions/1/Value", json!("other.type")));
-        notices(rule, "", |stack| stack.set(&alarm, "/MetricName", json!("RedriveFailed")));
-    }
-}
-
-#[test]
 fn consumers_and_operators_agree_on_how_often_a_job_is_put_back() {
     let rule = operators::put_backs_have_one_limit;
     holds(rule);

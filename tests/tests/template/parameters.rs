@@ -49,7 +49,6 @@ fn parameters_that_would_break_a_rule_are_refused() {
         ("RedriveReservedConcurrency", "0"),
         ("RedriveHistoryDays", "31"),
         ("ArchiveDays", "0"),
-        ("AlarmTopicArn", "alarms"),
     ];
     let of_consumers = [
         ("MaxReceiveCount", "4"),

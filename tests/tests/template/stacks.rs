@@ -39,10 +39,7 @@ pub(crate) fn every_stack() -> &'static Synthesis {
         for value in declared.allowed("RedriveHistoryDays") {
             sets.push(parameters(&[("RedriveHistoryDays", &value)]));
         }
-        sets.push(parameters(&[
-            ("RedriveReservedConcurrency", "1"),
-            ("AlarmTopicArn", "arn:aws:sns:eu-west-1:123456789012:alarms"),
-        ]));
+        sets.push(parameters(&[("RedriveReservedConcurrency", "1")]));
         for (parameter, declaration) in declared.parameters.as_object().expect("parameters") {
             for end in ["MinValue", "MaxValue"].into_iter().filter(|end| declaration.get(end).is_some()) {
                 let mut set = parameters(&[(parameter, &declaration[end].to_string())]);

@@ -118,6 +118,14 @@ impl Bench {
         Self { variables, api, records, store, queue, reports, clock, metrics }
     }
 
+    /// The sum of a counter since the last time that this was asked, over all job types.
+    pub(crate) fn counted(&self, metric: &str) -> u64 {
+        let mut lines = Vec::new();
+        self.metrics.flush(self.clock.now(), &mut lines).expect("memory takes all");
+        let lines = serde_json::Deserializer::from_slice(&lines).into_iter::<Value>().map(|line| line.expect("JSON"));
+        lines.filter_map(|line| line[metric].as_u64()).sum()
+    }
+
     /// Sends an event.
     pub(crate) async fn event(&self, event: &Value) -> Read {
         let call = Call { request_id: "request-1".to_owned(), ..Call::default() };

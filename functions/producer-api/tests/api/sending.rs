@@ -21,6 +21,20 @@ async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_
 }
 
 #[tokio::test]
+async fn a_request_that_could_not_be_served_is_counted_once_and_a_refused_one_is_not() {
+    let bench = Bench::new();
+    bench.queue.fail_next(QueueFault::Refuse(down()));
+    assert_eq!(bench.post("k", &email("m")).await.status, 503);
+    assert_eq!(bench.counted("RequestsFailed"), 1);
+    assert_eq!(bench.post("k", &email("m")).await.status, 202);
+    assert_eq!(bench.post("k", &email("other")).await.status, 422);
+    assert_eq!(bench.counted("RequestsFailed"), 0);
+    bench.queue.fail_next(QueueFault::FailEntries(vec![(0, down()), (1, down())]));
+    assert_eq!(bench.post_batch(&json!([keyed("a", "a"), keyed("b", "b"), keyed("c", "c")])).await.status, 207);
+    assert_eq!(bench.counted("RequestsFailed"), 1, "one request, however many of its jobs");
+}
+
+#[tokio::test]
 async fn a_send_call_that_fails_as_a_whole_is_503_too() {
     let bench = Bench::new();
     bench.post("before", &email("m")).await;
