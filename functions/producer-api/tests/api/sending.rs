@@ -5,6 +5,7 @@ use std::time::Duration;
 use ikkai::idempotency::Status;
 use ikkai::queue::QueueError;
 use ikkai::testing::{QueueFault, StoreCall, StoreFault};
+use serde_json::json;
 
 use crate::bench::{Bench, down, email, post};
 
