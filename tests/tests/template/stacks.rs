@@ -127,7 +127,8 @@ fn make_room(set: &mut Parameters, parameter: &str) {
     if let Some(consumer) = parameter.strip_suffix("MaxAttempts") {
         set.insert(format!("{consumer}MaxReceiveCount"), json!("12"));
     }
-    if let Some(consumer) = parameter.strip_suffix("MaxReceiveCount") {
+    // That of all FIFO queues leaves room for the most attempts by itself.
+    if let Some(consumer) = parameter.strip_suffix("MaxReceiveCount").filter(|consumer| CONSUMERS.contains(consumer)) {
         set.insert(format!("{consumer}MaxAttempts"), json!("3"));
     }
 }
