@@ -34,7 +34,6 @@ const FREE: &[(&str, &str, &str)] = &[
     ("AWS::Lambda::Function", "Description", "read by people"),
     ("AWS::Lambda::Function", "FunctionName", NAME),
     ("AWS::Lambda::Function", "MemorySize", "128 MB are Lambda's own"),
-    ("AWS::Lambda::Function", "RecursiveLoop", "of consumers alone"),
     ("AWS::Lambda::Function", "ReservedConcurrentExecutions", "not to reserve is right, too"),
     ("AWS::Lambda::Function", "Timeout", "of those that are told theirs"),
     ("AWS::Lambda::Function", "TracingConfig", "where it is on"),

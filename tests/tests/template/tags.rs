@@ -20,7 +20,7 @@ fn everything_says_who_answers_for_it_and_what_it_is_for() {
     ] {
         notices(rule, resource, |stack| stack.remove(resource, "/Tags"));
         notices(rule, resource, |stack| stack.remove(resource, "/Tags/1"));
-        notices(rule, resource, |stack| stack.set(resource, "/Tags/0/Value", json!("somebody else")));
+        notices(rule, resource, |stack| stack.set(resource, "/Tags/1/Value", json!("somebody else")));
     }
     for resource in ["HttpApi", "HttpApiStage"] {
         notices(rule, resource, |stack| stack.remove(resource, "/Tags/Owner"));
