@@ -84,9 +84,13 @@ def check_rules(template, parameters):
             return not truth(argument[0])
         if function == "Fn::Contains":
             return parameters[argument[1]["Ref"]] in argument[0]
+        if function == "Fn::Equals":
+            return parameters[argument[0]["Ref"]] == argument[1]
         raise ValueError(f"rule function {function} is not known here")
 
     for name, rule in template.get("Rules", {}).items():
+        if "RuleCondition" in rule and not truth(rule["RuleCondition"]):
+            continue
         for assertion in rule["Assertions"]:
             if not truth(assertion["Assert"]):
                 raise Refused(f"{name}: {assertion['AssertDescription']}")

@@ -294,7 +294,6 @@ async fn deploy_stack(
 /// What the template must know on this machine.
 fn local_parameters() -> BTreeMap<String, String> {
     let architecture = if std::env::consts::ARCH == "x86_64" { "x86_64" } else { "arm64" };
-    let parameters =
-        [("Architecture", architecture), ("CallerPolicy", CALLER_POLICY), ("DeletionProtection", "false"), ("EmailFrom", SENDER)];
+    let parameters = [("Architecture", architecture), ("CallerPolicy", CALLER_POLICY), ("Stage", "dev"), ("EmailFrom", SENDER)];
     parameters.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

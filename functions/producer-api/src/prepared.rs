@@ -179,11 +179,7 @@ fn too_large(error: &MessageError) -> Problem {
 fn message(envelope: &Envelope, job_id: &JobId, served: &Served, trace: Option<&TraceHeader>) -> OutgoingMessage {
     let mut message = OutgoingMessage::new(envelope.to_body());
     message.trace_header = trace.map(|trace| trace.as_str().to_owned());
-    if served.name.is_fifo() {
-        // SQS does not encrypt a message's metadata: the group is a digest of the business id, not the id.
-        let group = envelope.business_id.as_deref().unwrap_or(job_id.as_str());
-        message.group_id = Some(payload_digest(&Value::from(group)));
-        message.deduplication_id = Some(job_id.as_str().to_owned());
-    }
-    message
+    // Whoever asks: two services that work on one order want it to stay one order.
+    let line = envelope.business_id.as_deref().unwrap_or(job_id.as_str());
+    message.in_line(&served.name, &[line], job_id)
 }

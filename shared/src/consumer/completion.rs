@@ -14,6 +14,10 @@ pub(super) struct Completion {
     job_id: JobId,
     generation: u32,
     status: Status,
+    /// Who is told.
+    caller: String,
+    /// The business case, whose ends are told in order where the queue keeps one.
+    business_id: Option<String>,
     /// When the record may go, as far as it was read with an end.
     expires_at: Option<EpochSeconds>,
 }
@@ -42,6 +46,8 @@ impl Completion {
             job_id: record.job_id.clone(),
             generation: record.generation,
             status,
+            caller: record.caller.clone(),
+            business_id: record.business_id.clone(),
             expires_at: record.expires_at,
         })
     }
@@ -62,15 +68,19 @@ impl Completion {
             status: end_status(*status)?,
             generation: *generation,
         };
+        let event_id = JobId::for_direct_sender(queue.as_str(), &job_type, &key);
         let envelope = Envelope {
-            job_id: Some(JobId::for_direct_sender(queue.as_str(), &job_type, &key)),
+            job_id: Some(event_id.clone()),
             job_type,
             schema_version: WebhookDeliver::SCHEMA_VERSION,
             business_id: None,
             idempotency_key: key,
             payload: serde_json::to_value(event).unwrap_or(Value::Null),
         };
-        Some(OutgoingMessage { trace_header: trace_header.cloned(), ..OutgoingMessage::new(envelope.to_body()) })
+        // A line a caller: one whose receiver is down does not hold up another's.
+        let line = [self.caller.as_str(), self.business_id.as_deref().unwrap_or(job_id.as_str())];
+        let message = OutgoingMessage { trace_header: trace_header.cloned(), ..OutgoingMessage::new(envelope.to_body()) };
+        Some(message.in_line(queue, &line, &event_id))
     }
 }
 

@@ -94,12 +94,6 @@ impl ConsumerSettings {
             );
         }
         let events_queue_name = reader.optional_text("IKKAI_EVENTS_QUEUE_NAME").map(QueueName::new);
-        if events_queue_name.as_ref().is_some_and(QueueName::is_fifo) {
-            reader.problem(
-                "IKKAI_EVENTS_QUEUE_NAME",
-                "must be a standard queue: completion events have no order and no message group",
-            );
-        }
         let base = reader.millis("IKKAI_BACKOFF_BASE_MS", 10_000, 1..=DAY * 1000 / 2);
         let cap = reader.millis("IKKAI_BACKOFF_CAP_MS", 900_000, 1..=43_200_000);
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);

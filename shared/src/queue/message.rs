@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::job::is_carried;
+use serde_json::Value;
+
+use super::queue_api::QueueName;
+use crate::job::{JobId, is_carried, payload_digest};
 
 /// Most bytes of body and attributes together, for one message and for the sum of a batch
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
@@ -75,6 +78,19 @@ impl OutgoingMessage {
             group_id: None,
             deduplication_id: None,
         }
+    }
+
+    /// The message in its place in `queue`. On a FIFO queue what has the same `line` runs in the order in which it was sent, and a job that is
+    /// sent again within five minutes is there once
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html>). The group is a
+    /// digest of the line, because SQS does not encrypt what it knows about a message. On a standard queue nothing changes.
+    #[must_use]
+    pub fn in_line(mut self, queue: &QueueName, line: &[&str], job_id: &JobId) -> Self {
+        if queue.is_fifo() {
+            self.group_id = Some(payload_digest(&Value::from(line)));
+            self.deduplication_id = Some(job_id.as_str().to_owned());
+        }
+        self
     }
 
     /// Size as SQS counts it: the body's bytes and each attribute's name, data type and value.
@@ -156,6 +172,23 @@ mod tests {
             message.check(MAX_MESSAGE_BYTES),
             Err(MessageError::TooLarge { bytes: 1_050_000, max_bytes: MAX_MESSAGE_BYTES })
         );
+    }
+
+    #[test]
+    fn only_fifo_queues_have_places_and_what_is_in_one_line_has_one_group() {
+        let job = |key: &str| JobId::for_direct_sender("q", &"email.send".parse().unwrap(), &key.parse().unwrap());
+        let placed =
+            |queue: &str, line: &[&str], key: &str| OutgoingMessage::new("{}").in_line(&QueueName::new(queue), line, &job(key));
+        assert_eq!(placed("mail", &["order-1"], "a"), OutgoingMessage::new("{}"));
+        let (first, second) = (placed("mail.fifo", &["order-1"], "a"), placed("mail.fifo", &["order-1"], "b"));
+        assert_eq!(first.group_id, second.group_id);
+        assert_eq!(first.deduplication_id.as_deref(), Some(job("a").as_str()));
+        assert_ne!(first.deduplication_id, second.deduplication_id);
+        for other in [&["order-2"][..], &["shop", "order-1"], &["order", "-1"]] {
+            assert_ne!(placed("mail.fifo", other, "a").group_id, first.group_id, "{other:?}");
+        }
+        let group = first.group_id.unwrap();
+        assert!(!group.contains("order") && group.len() <= 128, "{group}");
     }
 
     #[test]

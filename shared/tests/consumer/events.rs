@@ -224,6 +224,28 @@ async fn a_fifo_source_tells_too_and_a_message_that_comes_back_for_its_event_hol
     assert_state(&record(&bench, &MessageBuilder::email("a")), Status::Succeeded, 1, None);
 }
 
+#[tokio::test]
+async fn on_a_fifo_queue_of_events_a_caller_hears_of_one_business_case_in_order() {
+    let handler = Scripted::new();
+    let settings = ConsumerSettings { events_queue_name: Some(QueueName::new("webhook.fifo")), ..settings() };
+    let bench = Bench::with(handler, settings);
+    for (name, caller, business) in [("a", "ann", "1"), ("b", "ann", "1"), ("c", "ann", "2"), ("d", "bob", "1")] {
+        bench.records.put(JobRecord {
+            caller: caller.into(),
+            business_id: Some(business.into()),
+            ..asking(name, Status::Accepted)
+        });
+    }
+    run(&bench, ["a", "b", "c", "d"].map(MessageBuilder::email)).await;
+    let sent = bench.events.sent();
+    let group = |index: usize| sent[index].group_id.as_deref().expect("a group");
+    assert_eq!(group(0), group(1));
+    assert_ne!(group(0), group(2), "another case");
+    assert_ne!(group(0), group(3), "another caller, whose receiver may be up");
+    let ids: Vec<_> = sent.iter().map(|event| event.deduplication_id.clone().expect("an id")).collect();
+    assert!(sent.iter().zip(&ids).all(|(event, id)| event.body.contains(id)), "the same end is the same message: {ids:?}");
+}
+
 /// Delivers nothing, successfully.
 struct Deliver;
 

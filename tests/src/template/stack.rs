@@ -52,6 +52,18 @@ impl Stack {
             .map(|(name, body)| Resource { name, body })
     }
 
+    /// Every property of every resource: logical id, type and the property's name.
+    pub fn properties(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.resources.as_object().into_iter().flatten().flat_map(|(name, body)| {
+            let kind = body["Type"].as_str().unwrap_or_default();
+            body["Properties"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(move |(property, _)| (name.as_str(), kind, property.as_str()))
+        })
+    }
+
     /// The resource that `reference` (a `Ref` or a `Fn::GetAtt`) is about.
     #[must_use]
     pub fn target<'a>(&'a self, reference: &Value) -> Option<Resource<'a>> {

@@ -105,10 +105,37 @@ pub fn refusals(sets: &[Parameters]) -> Vec<Option<String>> {
 /// When cfn-lint cannot be run.
 #[must_use]
 pub fn lint(template: Template) -> String {
-    let (checkout, python) = tools();
+    lint_files(&[checkout().file(template.path())])
+}
+
+/// What cfn-lint says about the stacks of these parameter sets: the linter of templates guesses what a parameter may be, this one sees it.
+///
+/// # Panics
+/// When CloudFormation would refuse a set, or cfn-lint cannot be run.
+#[must_use]
+pub fn lint_stacks(sets: &[Parameters]) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/tmp/stacks");
+    std::fs::create_dir_all(&folder).expect("a folder for the stacks");
+    let printed = run(Template::Application, sets);
+    let write = |(index, stack): (usize, &Value)| {
+        assert_eq!(stack["refused"], Value::Null, "{:?}", sets[index]);
+        let file = folder.join(format!("{}-{index}.json", std::process::id()));
+        let template =
+            json!({"AWSTemplateFormatVersion": "2010-09-09", "Resources": stack["Resources"], "Outputs": stack["Outputs"]});
+        std::fs::write(&file, template.to_string()).expect("a stack is written");
+        file
+    };
+    let files: Vec<PathBuf> = printed_stacks(&printed).iter().enumerate().map(write).collect();
+    let said = lint_files(&files);
+    files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    said
+}
+
+fn lint_files(files: &[PathBuf]) -> String {
+    let (_, python) = tools();
     let mut command = Command::new(python.program("cfn-lint"));
     // A region that has everything, so that the answer does not depend on the environment.
-    command.args(["--regions", "us-east-1", "--template"]).arg(checkout.file(template.path()));
+    command.args(["--regions", "us-east-1", "--template"]).args(files);
     let output = command.output().expect("cfn-lint runs");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said).into_owned();

@@ -10,6 +10,7 @@ mod harness;
 mod jobs;
 mod move_tasks;
 mod operator;
+mod order;
 mod outage;
 mod payments;
 mod pictures;

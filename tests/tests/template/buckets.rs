@@ -1,9 +1,9 @@
 //! Buckets, and the notifications that make jobs.
 
-use ikkai_tests::template::buckets;
+use ikkai_tests::template::rules::buckets;
 use serde_json::json;
 
-use crate::stacks::{holds, notices, variable};
+use crate::stacks::{full_stack, holds, notices, notices_in, variable};
 
 const BUCKETS: [&str; 3] = ["AssetsBucket", "ReportsBucket", "ArchiveBucket"];
 
@@ -72,6 +72,24 @@ fn a_bucket_that_notifies_a_queue_may_send_to_it_before_it_is_made() {
     notices(rule, "AssetsBucket", |stack| stack.set("AssetsBucket", "/BucketName", json!("another")));
     notices(rule, "AssetsBucket", |stack| stack.remove("ImageQueuePolicy", "/PolicyDocument/Statement/1"));
     notices(rule, "ImageQueue", |stack| stack.set("ImageQueue", "/KmsMasterKeyId", json!("alias/aws/sqs")));
+    notices_in(full_stack(), rule, "ImageQueue", |stack| {
+        stack.set("ImageQueue", "/KmsMasterKeyId", json!("arn:aws:kms:us-east-1:123456789012:alias/aws/sqs"));
+    });
+}
+
+#[test]
+fn uploads_make_jobs_and_stay_in_versions() {
+    let rule = buckets::uploads_make_jobs;
+    holds(rule);
+    let notification = "/NotificationConfiguration/QueueConfigurations/0";
+    notices(rule, "AssetsBucket", |stack| stack.remove("AssetsBucket", notification));
+    notices(rule, "AssetsBucket", |stack| {
+        stack.set("AssetsBucket", &format!("{notification}/Filter/S3Key/Rules/0/Value"), json!("pictures/"));
+    });
+    notices(rule, "AssetsBucket", |stack| {
+        stack.set("AssetsBucket", &format!("{notification}/Queue"), json!({"Fn::GetAtt": ["EmailQueue", "Arn"]}));
+    });
+    notices(rule, "AssetsBucket", |stack| stack.remove("AssetsBucket", "/VersioningConfiguration"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Functions: runtime, logs, environment, timeouts.
 
-use ikkai_tests::template::{functions, settings};
+use ikkai_tests::template::rules::{functions, settings};
 use serde_json::json;
 
 use crate::stacks::{CONSUMERS, every_stack, holds, notices, variable};
@@ -43,6 +43,7 @@ fn logs_are_kept_for_a_time() {
         notices(rule, &group, |stack| stack.remove(&group, "/RetentionInDays"));
         notices(rule, &function, |stack| stack.remove(&function, "/LoggingConfig"));
     }
+    notices(rule, "HttpApiLogGroup", |stack| stack.remove("HttpApiLogGroup", "/RetentionInDays"));
 }
 
 #[test]

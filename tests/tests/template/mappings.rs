@@ -1,9 +1,9 @@
 //! Event source mappings.
 
-use ikkai_tests::template::mappings;
+use ikkai_tests::template::rules::mappings;
 use serde_json::json;
 
-use crate::stacks::{CONSUMERS, holds, notices, variable};
+use crate::stacks::{CONSUMERS, ORDERED, full_stack, holds, notices, notices_in, variable};
 
 /// Consumers' functions with their mappings and queues.
 fn consumers() -> impl Iterator<Item = (String, String, String)> {
@@ -58,7 +58,7 @@ fn every_mapping_from_a_queue_reports_failed_items() {
 }
 
 #[test]
-fn concurrency_is_bounded_at_the_mapping_and_never_reserved() {
+fn concurrency_is_bounded_at_the_mapping_and_reserved_as_much_or_not_at_all() {
     let rule = mappings::concurrency_is_bounded_at_the_mapping;
     holds(rule);
     let bound = "/ScalingConfig/MaximumConcurrency";
@@ -68,7 +68,8 @@ fn concurrency_is_bounded_at_the_mapping_and_never_reserved() {
         notices(rule, &function, |stack| stack.set(&mapping, bound, json!(7)));
         // MiniStack stops polling altogether when it is a string.
         notices(rule, &mapping, |stack| stack.set(&mapping, bound, json!("2")));
-        notices(rule, &function, |stack| stack.set(&function, "/ReservedConcurrentExecutions", json!(2)));
+        notices(rule, &function, |stack| stack.set(&function, "/ReservedConcurrentExecutions", json!(1)));
+        notices_in(full_stack(), rule, &function, |stack| stack.set(&mapping, bound, json!(100)));
     }
 }
 
@@ -85,6 +86,20 @@ fn batches_are_as_lambda_wants_them() {
         notices(rule, &mapping, |stack| {
             stack.set(&queue, "/FifoQueue", json!(true));
             stack.set(&mapping, "/MaximumBatchingWindowInSeconds", json!(1));
+        });
+    }
+}
+
+#[test]
+fn a_fifo_queue_has_small_batches_many_receives_and_no_window() {
+    let stack = full_stack();
+    for name in ORDERED {
+        let mapping = stack.target(&json!({"Ref": format!("{name}ConsumerFunction{name}Queue")})).expect("a mapping");
+        let queue = stack.target(&json!({"Ref": format!("{name}Queue")})).expect("a queue");
+        assert_eq!(mapping.number("/BatchSize"), Some(1), "{name}");
+        assert_eq!(queue.number("/RedrivePolicy/maxReceiveCount"), Some(100), "{name}");
+        notices_in(stack, mappings::batches_are_as_lambda_wants_them, mapping.name, |stack| {
+            stack.set(mapping.name, "/MaximumBatchingWindowInSeconds", json!("0"));
         });
     }
 }

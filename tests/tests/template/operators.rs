@@ -1,6 +1,6 @@
 //! The operators' function.
 
-use ikkai_tests::template::operators;
+use ikkai_tests::template::rules::operators;
 use serde_json::json;
 
 use crate::roles::{decides, of_job, plain};

@@ -2,7 +2,7 @@
 
 use ikkai_tests::template::{Parameters, parameters, refusals};
 
-use crate::stacks::{CONSUMERS, every_stack};
+use crate::stacks::{CONSUMERS, ORDERED, every_stack};
 
 #[test]
 fn parameters_that_would_break_a_rule_are_refused() {
@@ -49,6 +49,21 @@ fn parameters_that_would_break_a_rule_are_refused() {
         ("RedriveReservedConcurrency", "0"),
         ("RedriveHistoryDays", "31"),
         ("ArchiveDays", "0"),
+        ("Api", "FunctionUrl"),
+        ("FifoMaxReceiveCount", "11"),
+        ("FifoBatchSize", "11"),
+        ("FifoAfterDeath", "stop"),
+        ("FeedbackTimeoutSeconds", "2"),
+        ("JobsTableWarmWritesPerSecond", "3999"),
+        ("JobsTableWarmWritesPerSecond", "1000000"),
+        ("KmsKeyArn", "alias/aws/sqs"),
+        ("KmsKeyArn", "arn:aws:kms:us-east-1:123456789012:alias/aws/sqs"),
+        ("KmsDataKeyReuseSeconds", "59"),
+        ("Owner", ""),
+        ("Owner", "team<post>"),
+        ("ReserveConcurrency", "true"),
+        ("Stage", "test"),
+        ("Tracing", "true"),
     ];
     let of_consumers = [
         ("MaxReceiveCount", "4"),
@@ -61,6 +76,8 @@ fn parameters_that_would_break_a_rule_are_refused() {
     let named: Vec<(String, &str)> =
         CONSUMERS.iter().flat_map(|name| of_consumers.map(|(parameter, value)| (format!("{name}{parameter}"), value))).collect();
     cases.extend(named.iter().map(|(parameter, value)| (parameter.as_str(), *value)));
+    let types = ORDERED.map(|name| format!("{name}QueueType"));
+    cases.extend(types.iter().map(|parameter| (parameter.as_str(), "FIFO")));
     let timeouts = [("Email", "60001"), ("Billing", "60001"), ("Webhook", "30001")];
     let timeouts = timeouts.map(|(name, beyond)| (format!("{name}ProviderTimeoutMs"), beyond));
     cases.extend(timeouts.iter().flat_map(|(parameter, beyond)| [(parameter.as_str(), "99"), (parameter.as_str(), *beyond)]));
@@ -88,6 +105,17 @@ fn receives_that_leave_no_room_for_renewal_are_refused() {
             assert!(refused.is_none_or(|reason| reason.contains(&receives_of)), "{name}: the parameter is named");
         }
     }
+}
+
+/// Lambda gathers no batches of a FIFO queue, and says so at the end of a deployment.
+#[test]
+fn a_batching_window_on_a_fifo_queue_is_refused() {
+    let window = ("EmailBatchingWindowSeconds", "1");
+    let sets =
+        [parameters(&[window, ("EmailQueueType", "fifo")]), parameters(&[window]), parameters(&[("EmailQueueType", "fifo")])];
+    let refused = refusals(&sets);
+    assert!(refused[0].as_ref().is_some_and(|reason| reason.contains("EmailBatchingWindowSeconds must be 0")), "{refused:?}");
+    assert_eq!(refused[1..], [None, None]);
 }
 
 #[test]

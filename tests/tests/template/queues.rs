@@ -1,9 +1,9 @@
 //! Queues and their dead-letter queues.
 
-use ikkai_tests::template::queues;
+use ikkai_tests::template::rules::queues;
 use serde_json::json;
 
-use crate::stacks::{CONSUMERS, holds, notices, variable};
+use crate::stacks::{CONSUMERS, ORDERED, full_stack, holds, notices, notices_in, variable};
 
 #[test]
 fn visibility_is_at_least_six_function_timeouts_and_the_window_for_every_timeout() {
@@ -73,12 +73,48 @@ fn every_queue_is_encrypted_and_refuses_requests_without_tls() {
     for queue in of_consumers.chain(["SesFeedbackDeadLetterQueue".to_owned()]) {
         let policy = format!("{queue}Policy");
         notices(queues::queues_are_encrypted, &queue, |stack| stack.set(&queue, "/SqsManagedSseEnabled", json!(false)));
+        notices(queues::queues_are_encrypted, &queue, |stack| stack.set(&queue, "/KmsMasterKeyId", json!("key")));
         notices(queues::queues_demand_tls, &queue, |stack| stack.drop_resource(&policy));
         let condition = "/PolicyDocument/Statement/0/Condition/Bool/aws:SecureTransport";
         notices(queues::queues_demand_tls, &queue, |stack| stack.set(&policy, condition, json!("true")));
         notices(queues::queues_demand_tls, &format!("{policy}: lets everybody in"), |stack| {
             stack.set(&policy, "/PolicyDocument/Statement/0/Effect", json!("Allow"));
         });
+    }
+}
+
+#[test]
+fn fifo_queues_keep_order_by_group_and_take_put_back_jobs() {
+    let rule = queues::fifo_queues_keep_order_by_group;
+    holds(rule);
+    for queue in ORDERED.iter().flat_map(|name| [format!("{name}Queue"), format!("{name}DeadLetterQueue")]) {
+        notices(rule, &queue, |stack| stack.set(&queue, "/FifoQueue", json!(true)));
+        notices(rule, &queue, |stack| stack.set(&queue, "/QueueName", json!("ikkai-other.fifo")));
+        notices(rule, &queue, |stack| stack.set(&queue, "/DeduplicationScope", json!("messageGroup")));
+        for (property, value) in [
+            ("FifoQueue", json!(false)),
+            ("QueueName", json!("ikkai-other")),
+            ("DeduplicationScope", json!("queue")),
+            ("FifoThroughputLimit", json!("perQueue")),
+            ("ContentBasedDeduplication", json!(true)),
+        ] {
+            notices_in(full_stack(), rule, &queue, |stack| stack.set(&queue, &format!("/{property}"), value));
+        }
+    }
+    for name in ORDERED {
+        let (queue, dead) = (format!("{name}Queue"), format!("{name}DeadLetterQueue"));
+        let rule = queues::dead_letter_queues_suit_their_sources;
+        notices_in(full_stack(), rule, &dead, |stack| stack.set(&dead, "/FifoQueue", json!(false)));
+        notices_in(full_stack(), rule, &dead, |stack| stack.set(&queue, "/QueueName", json!("ikkai-other.fifo")));
+    }
+}
+
+#[test]
+fn a_queue_that_is_replaced_stays_with_its_messages() {
+    let rule = queues::messages_outlive_a_change_of_queues;
+    holds(rule);
+    for queue in CONSUMERS.iter().flat_map(|name| [format!("{name}Queue"), format!("{name}DeadLetterQueue")]) {
+        notices(rule, &queue, |stack| stack.remove_attribute(&queue, "UpdateReplacePolicy"));
     }
 }
 

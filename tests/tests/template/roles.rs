@@ -2,11 +2,11 @@
 
 use ikkai::idempotency::DynamoStore;
 use ikkai_tests::template::policy::{Request, allows};
-use ikkai_tests::template::{Stack, roles};
+use ikkai_tests::template::{Stack, rules::roles};
 use report_consumer::DynamoDbHistory;
 use serde_json::{Value, json};
 
-use crate::stacks::{CONSUMERS, every_stack, holds, notices, remove_from_statement, set_in_statement};
+use crate::stacks::{CONSUMERS, every_stack, full_stack, holds, notices, notices_in, remove_from_statement, set_in_statement};
 
 /// Job types by the name of their consumer's blocks.
 const TYPES: [(&str, &str); 5] = [
@@ -110,6 +110,23 @@ fn functions_write_their_own_logs_alone() {
     for function in CONSUMERS.map(|name| format!("{name}ConsumerFunction")) {
         let role = function.replace("Function", "Role");
         notices(rule, &function, |stack| set_in_statement(stack, &role, "OwnLogs", "/Action", json!(["logs:PutLogEvents"])));
+    }
+}
+
+#[test]
+fn traces_are_written_where_they_are_asked_for_and_nowhere_else() {
+    let rule = roles::traces_are_written_where_they_are_asked_for;
+    holds(rule);
+    for role in ["ProducerApiRole", "EmailConsumerRole", "DlqRedriveRole"] {
+        let function = role.replace("Role", "Function");
+        notices(rule, &function, |stack| stack.set(&function, "/TracingConfig/Mode", json!("Active")));
+        notices_in(full_stack(), rule, &function, |stack| stack.set(&function, "/TracingConfig/Mode", json!("PassThrough")));
+        notices_in(full_stack(), rule, &function, |stack| {
+            set_in_statement(stack, role, "Traces", "/Action", json!("xray:PutTraceSegments"));
+        });
+        notices_in(full_stack(), roles::roles_have_no_wildcards, role, |stack| {
+            set_in_statement(stack, role, "Traces", "/Action", json!(["xray:PutTraceSegments", "xray:GetSamplingRules"]));
+        });
     }
 }
 

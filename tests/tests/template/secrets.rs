@@ -1,6 +1,6 @@
 //! Secrets.
 
-use ikkai_tests::template::secrets;
+use ikkai_tests::template::rules::secrets;
 use serde_json::json;
 
 use crate::stacks::{holds, notices, set_in_statement, variable};

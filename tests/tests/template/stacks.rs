@@ -2,11 +2,9 @@
 
 use std::sync::OnceLock;
 
+use ikkai_tests::template::rules::Rule;
 use ikkai_tests::template::{Parameters, Stack, Synthesis, parameters, synthesize};
 use serde_json::{Value, json};
-
-/// A rule: what violates it, one line each.
-pub(crate) type Rule = fn(&Stack) -> Vec<String>;
 
 /// What the blocks of the consumers are named after.
 pub(crate) const CONSUMERS: [&str; 5] = ["Email", "Image", "Billing", "Report", "Webhook"];
@@ -33,6 +31,25 @@ pub(crate) fn every_stack() -> &'static Synthesis {
             set.extend(CONSUMERS.map(|name| (format!("{name}MaxConcurrency"), json!(concurrency))));
             sets.push(set);
         }
+        for queues in declared.allowed("EmailQueueType") {
+            for (key, tracing, reserve, warm) in [("", "on", "off", ""), (KEY, "off", "on", "999999"), (KEY, "on", "on", "4000")]
+            {
+                let mut set = of_queue_type(&queues);
+                let settings = [
+                    ("Api", "both"),
+                    ("KmsKeyArn", key),
+                    ("Tracing", tracing),
+                    ("ReserveConcurrency", reserve),
+                    ("JobsTableWarmWritesPerSecond", warm),
+                    ("FifoAfterDeath", "hold_group"),
+                ];
+                set.extend(settings.map(|(name, value)| (name.to_owned(), json!(value))));
+                sets.push(set);
+            }
+        }
+        for stage in declared.allowed("Stage") {
+            sets.push(parameters(&[("Stage", &stage), ("Owner", "Team Post")]));
+        }
         for value in declared.allowed("QueueRetentionDays") {
             sets.push(parameters(&[("QueueRetentionDays", &value)]));
         }
@@ -47,10 +64,10 @@ pub(crate) fn every_stack() -> &'static Synthesis {
                 sets.push(set);
             }
         }
-        for door in declared.allowed("ApiDoor") {
-            sets.push(parameters(&[("ApiDoor", &door)]));
+        for door in declared.allowed("Api") {
+            sets.push(parameters(&[("Api", &door)]));
             sets.push(parameters(&[
-                ("ApiDoor", &door),
+                ("Api", &door),
                 ("JwtIssuer", "https://issuer.example"),
                 ("JwtAudience", "jobs,reports"),
                 ("CorsAllowOrigins", "https://a.example,https://b.example"),
@@ -85,12 +102,30 @@ pub(crate) fn every_stack() -> &'static Synthesis {
     })
 }
 
+/// A key of the account.
+pub(crate) const KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/0f3a0b6c-1d2e-4f56-8a9b-0c1d2e3f4a5b";
+
+/// The consumers whose queues may be FIFO. (S3 notifies no FIFO queue.)
+pub(crate) const ORDERED: [&str; 4] = ["Email", "Billing", "Report", "Webhook"];
+
+/// All queues that can be are of this type, and FIFO ones get the most attempts that a parameter allows.
+pub(crate) fn of_queue_type(queues: &str) -> Parameters {
+    let mut set = parameters(&[]);
+    set.extend(ORDERED.map(|name| (format!("{name}QueueType"), json!(queues))));
+    if queues == "fifo" {
+        set.extend(ORDERED.map(|name| (format!("{name}MaxAttempts"), json!("10"))));
+        set.extend(ORDERED.map(|name| (format!("{name}MaxReceiveCount"), json!("12"))));
+    }
+    set
+}
+
 /// The most attempts need more receives than the default; the least receives allow three attempts.
 fn make_room(set: &mut Parameters, parameter: &str) {
     if let Some(consumer) = parameter.strip_suffix("MaxAttempts") {
         set.insert(format!("{consumer}MaxReceiveCount"), json!("12"));
     }
-    if let Some(consumer) = parameter.strip_suffix("MaxReceiveCount") {
+    // That of all FIFO queues leaves room for the most attempts by itself.
+    if let Some(consumer) = parameter.strip_suffix("MaxReceiveCount").filter(|consumer| CONSUMERS.contains(consumer)) {
         set.insert(format!("{consumer}MaxAttempts"), json!("3"));
     }
 }
@@ -102,11 +137,39 @@ pub(crate) fn holds(rule: Rule) {
     }
 }
 
-/// The rule holds for the stack with every door, and names `culprit` once `break_it` has changed that stack.
+/// The stack with every door and defaults for the rest.
+pub(crate) fn plain_stack() -> &'static Stack {
+    static STACK: OnceLock<Stack> = OnceLock::new();
+    STACK.get_or_init(|| synthesize(&[parameters(&[("Api", "both")])]).stacks.remove(0))
+}
+
+/// The stack in which every switch is on.
+pub(crate) fn full_stack() -> &'static Stack {
+    static STACK: OnceLock<Stack> = OnceLock::new();
+    STACK.get_or_init(|| {
+        let mut set = of_queue_type("fifo");
+        let switches = [
+            ("Api", "both"),
+            ("KmsKeyArn", KEY),
+            ("Tracing", "on"),
+            ("ReserveConcurrency", "on"),
+            ("JobsTableWarmWritesPerSecond", "8000"),
+        ];
+        set.extend(switches.map(|(name, value)| (name.to_owned(), json!(value))));
+        synthesize(&[set]).stacks.remove(0)
+    })
+}
+
+/// The rule holds for the plain stack, and names `culprit` once `break_it` has changed that stack.
 #[track_caller]
 pub(crate) fn notices(rule: Rule, culprit: &str, break_it: impl FnOnce(&mut Stack)) {
-    static STACK: OnceLock<Stack> = OnceLock::new();
-    let mut stack = STACK.get_or_init(|| synthesize(&[parameters(&[("ApiDoor", "Both")])]).stacks.remove(0)).clone();
+    notices_in(plain_stack(), rule, culprit, break_it);
+}
+
+/// The same for a stack of other parameters.
+#[track_caller]
+pub(crate) fn notices_in(stack: &Stack, rule: Rule, culprit: &str, break_it: impl FnOnce(&mut Stack)) {
+    let mut stack = stack.clone();
     assert_eq!(rule(&stack), Vec::<String>::new(), "the rule holds before");
     break_it(&mut stack);
     let violations = rule(&stack);

@@ -1,6 +1,6 @@
 //! Tables.
 
-use ikkai_tests::template::{parameters, synthesize, tables};
+use ikkai_tests::template::{parameters, rules::tables, synthesize};
 use serde_json::json;
 
 use crate::stacks::{holds, notices};
@@ -48,15 +48,26 @@ fn reports_have_an_index_of_keys_that_never_change() {
 }
 
 #[test]
-fn tables_are_encrypted_backed_up_and_refuse_deletion_unless_told_otherwise() {
+fn tables_are_encrypted_and_backed_up_and_those_of_production_refuse_deletion() {
     holds(tables::tables_are_encrypted_and_backed_up);
-    holds(tables::tables_refuse_deletion);
     for table in TABLES {
         notices(tables::tables_are_encrypted_and_backed_up, table, |stack| stack.remove(table, "/SSESpecification"));
         notices(tables::tables_are_encrypted_and_backed_up, table, |stack| {
             stack.remove(table, "/PointInTimeRecoverySpecification");
         });
     }
-    let unprotected = synthesize(&[parameters(&[("DeletionProtection", "false")])]);
-    assert_eq!(tables::tables_refuse_deletion(&unprotected.stacks[0]).len(), TABLES.len());
+    let stages = ["prod", "staging", "dev"];
+    let stacks = synthesize(&stages.map(|stage| parameters(&[("Stage", stage)]))).stacks;
+    let open: Vec<usize> = stacks.iter().map(|stack| tables::tables_refuse_deletion(stack).len()).collect();
+    assert_eq!(open, [0, TABLES.len(), TABLES.len()], "{stages:?}");
+}
+
+#[test]
+fn an_index_takes_as_many_writes_as_its_table() {
+    let rule = tables::indexes_keep_up_with_their_table;
+    holds(rule);
+    notices(rule, "JobsTable", |stack| stack.set("JobsTable", "/WarmThroughput", json!({"WriteUnitsPerSecond": "8000"})));
+    notices(rule, "JobsTable", |stack| {
+        stack.set("JobsTable", "/GlobalSecondaryIndexes/0/WarmThroughput", json!({"WriteUnitsPerSecond": "4000"}));
+    });
 }

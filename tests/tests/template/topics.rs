@@ -1,6 +1,6 @@
 //! Topics.
 
-use ikkai_tests::template::topics;
+use ikkai_tests::template::rules::topics;
 use serde_json::json;
 
 use crate::stacks::{holds, notices};

@@ -91,5 +91,5 @@ pub(super) fn protection(table: &TableFacts) -> Judged {
     if *PROTECTION.known(&subject, &table.deletion_protection)? {
         return PROTECTION.ok(&subject, "on");
     }
-    PROTECTION.warning(&subject, "off", "parameter DeletionProtection=true")
+    PROTECTION.warning(&subject, "off", "parameter Stage=prod")
 }

@@ -1,7 +1,7 @@
 //! Event source mappings.
 
 use super::functions::binary;
-use super::stack::{Consumer, EVENT, Stack, listed, logical_id, number};
+use crate::template::stack::{Consumer, EVENT, Stack, listed, logical_id, number};
 
 /// Every event source mapping connects a queue and a function of this stack, and every routed queue has one.
 #[must_use]
@@ -64,7 +64,9 @@ pub fn failures_are_reported_by_item(stack: &Stack) -> Vec<String> {
         .collect()
 }
 
-/// Concurrency is bounded at the mapping, by at least two, as the function is told, in a number (local engines do not read a string); nothing is reserved, which would use up receives instead of waiting.
+/// Concurrency is bounded at the mapping, by at least two, as the function is told, in a number (local engines do not read a string). What is reserved is as much: less
+/// would throttle the mapping, which uses up receives instead of waiting
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
 #[must_use]
 pub fn concurrency_is_bounded_at_the_mapping(stack: &Stack) -> Vec<String> {
     let mut violations = Vec::new();
@@ -77,8 +79,9 @@ pub fn concurrency_is_bounded_at_the_mapping(stack: &Stack) -> Vec<String> {
         if told != bound {
             violations.push(format!("{}: is told a concurrency of {told:?} and gets {bound:?}", consumer.function.name));
         }
-        if !consumer.function.at("/ReservedConcurrentExecutions").is_null() {
-            violations.push(format!("{}: reserves concurrency", consumer.function.name));
+        let reserved = consumer.function.at("/ReservedConcurrentExecutions");
+        if !reserved.is_null() && number(reserved) != bound {
+            violations.push(format!("{}: reserves {reserved} and its mapping uses {bound:?}", consumer.function.name));
         }
     }
     violations
@@ -96,7 +99,7 @@ pub fn batches_are_as_lambda_wants_them(stack: &Stack) -> Vec<String> {
         if size > 10 && window < 1 {
             violations.push(format!("{name}: batches of {size} need a batching window"));
         }
-        if fifo && (size > 10 || window > 0) {
+        if fifo && (size > 10 || !consumer.mapping.at("/MaximumBatchingWindowInSeconds").is_null()) {
             violations.push(format!("{name}: a FIFO queue has batches of at most 10 and no window"));
         }
         // Filtered messages are deleted for good, without a record.

@@ -1,6 +1,6 @@
 //! Queues and their dead-letter queues.
 
-use super::stack::{Resource, Stack, demands_tls, lets_everybody_in, listed, logical_id};
+use crate::template::stack::{Resource, Stack, demands_tls, lets_everybody_in, listed, logical_id};
 
 /// SQS keeps a message for 14 days at most.
 const LONGEST_RETENTION_SECONDS: u64 = 14 * 24 * 3600;
@@ -46,7 +46,7 @@ pub fn receive_limits_agree(stack: &Stack) -> Vec<String> {
         if receives < LEAST_RECEIVES {
             violations.push(format!("{queue}: {receives} receives are fewer than {LEAST_RECEIVES}"));
         }
-        let known = super::stack::number(consumer.function.environment("IKKAI_MAX_RECEIVE_COUNT"));
+        let known = crate::template::stack::number(consumer.function.environment("IKKAI_MAX_RECEIVE_COUNT"));
         if known != Some(receives) {
             violations.push(format!("{queue}: {receives} receives, but {} is told {known:?}", consumer.function.name));
         }
@@ -102,20 +102,60 @@ pub fn records_outlive_messages(stack: &Stack) -> Vec<String> {
         .of_type("AWS::Lambda::Function")
         .filter(|function| writes_records(stack, function))
         .filter_map(|function| {
-            let kept = super::stack::number(function.environment("IKKAI_RECORD_RETENTION_SECONDS"));
+            let kept = crate::template::stack::number(function.environment("IKKAI_RECORD_RETENTION_SECONDS"));
             (kept < Some(least))
                 .then(|| format!("{}: records are kept for {kept:?} s, messages for up to {least} s", function.name))
         })
         .collect()
 }
 
-/// Every queue is encrypted.
+/// Every queue is encrypted, in one of the two ways: SQS refuses both.
 #[must_use]
 pub fn queues_are_encrypted(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for queue in stack.of_type("AWS::SQS::Queue") {
+        match (queue.is_true("/SqsManagedSseEnabled"), !queue.at("/KmsMasterKeyId").is_null()) {
+            (false, false) => violations.push(format!("{}: not encrypted", queue.name)),
+            (true, true) => violations.push(format!("{}: encrypted in two ways", queue.name)),
+            (true, false) | (false, true) => {}
+        }
+    }
+    violations
+}
+
+/// A queue that is FIFO has the name of one, keeps order and recognises repetitions by group, so that groups do not wait for each other, and takes
+/// no message without a deduplication id: a digest of the body would take a job that was put back for a repetition.
+#[must_use]
+pub fn fifo_queues_keep_order_by_group(stack: &Stack) -> Vec<String> {
+    const OF_FIFO: [&str; 4] = ["FifoQueue", "DeduplicationScope", "FifoThroughputLimit", "ContentBasedDeduplication"];
+    let mut violations = Vec::new();
+    for queue in stack.of_type("AWS::SQS::Queue") {
+        let mut violate = |text: &str| violations.push(format!("{}: {text}", queue.name));
+        let fifo = queue.is_true("/FifoQueue");
+        if fifo != queue.at("/QueueName").as_str().is_some_and(|name| name.ends_with(".fifo")) {
+            violate("its name says another type than it has");
+        }
+        if !fifo && OF_FIFO.iter().any(|property| !queue.at(&format!("/{property}")).is_null()) {
+            violate("has a property of FIFO queues");
+        }
+        if fifo && (queue.at("/DeduplicationScope") != "messageGroup" || queue.at("/FifoThroughputLimit") != "perMessageGroupId")
+        {
+            violate("its groups wait for each other");
+        }
+        if queue.is_true("/ContentBasedDeduplication") {
+            violate("takes a job that was put back for a repetition");
+        }
+    }
+    violations
+}
+
+/// A change that makes another queue in the place of one leaves the one with its messages.
+#[must_use]
+pub fn messages_outlive_a_change_of_queues(stack: &Stack) -> Vec<String> {
     stack
         .of_type("AWS::SQS::Queue")
-        .filter(|queue| !queue.is_true("/SqsManagedSseEnabled") && queue.at("/KmsMasterKeyId").is_null())
-        .map(|queue| format!("{}: not encrypted", queue.name))
+        .filter(|queue| queue.attribute("UpdateReplacePolicy") != "Retain")
+        .map(|queue| format!("{}: its messages go when it is replaced", queue.name))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::roles::statements_of;
-use super::stack::{Resource, Stack, listed, logical_id, number};
+use crate::template::stack::{Resource, Stack, listed, logical_id, number};
 
 /// What may be done with a queue that jobs wait in: they are put back, and nothing is taken out.
 const OF_SOURCES: [&str; 3] = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage"];
@@ -106,7 +106,7 @@ pub fn operators_reach_their_tables_and_their_archive(stack: &Stack) -> Vec<Stri
             violations.push(format!("{}: reaches more of buckets, or less, than {own}", function.name));
         }
         let others = statements_of(stack, &function).into_iter().flat_map(|statement| listed(&statement["Action"]));
-        let services = ["logs:", "sqs:", "dynamodb:", "s3:"];
+        let services = ["logs:", "xray:", "kms:", "sqs:", "dynamodb:", "s3:"];
         let others = others.filter_map(Value::as_str).filter(|action| !services.iter().any(|known| action.starts_with(known)));
         violations.extend(others.map(|action| format!("{}: has {action}", function.name)));
     }

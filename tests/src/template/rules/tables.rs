@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stack::{Resource, Stack, listed};
+use crate::template::stack::{Resource, Stack, listed};
 
 /// Attribute that holds when an item expires, in epoch seconds.
 const EXPIRY_ATTRIBUTE: &str = "expires_at";
@@ -34,6 +34,23 @@ pub fn tables_are_encrypted_and_backed_up(stack: &Stack) -> Vec<String> {
         }
         if !table.is_true("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled") {
             violations.push(format!("{}: no point-in-time recovery", table.name));
+        }
+    }
+    violations
+}
+
+/// A table that is warm has warm indexes: one that cannot follow throttles the writes to its table
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/gsi-throttling.html>).
+#[must_use]
+pub fn indexes_keep_up_with_their_table(stack: &Stack) -> Vec<String> {
+    let warm = "/WarmThroughput/WriteUnitsPerSecond";
+    let mut violations = Vec::new();
+    for table in stack.of_type("AWS::DynamoDB::Table") {
+        for index in listed(table.at("/GlobalSecondaryIndexes")) {
+            let of_index = index.pointer(warm).unwrap_or(&Value::Null);
+            if of_index != table.at(warm) {
+                violations.push(format!("{}: takes {} writes a second and its index {of_index}", table.name, table.at(warm)));
+            }
         }
     }
     violations

@@ -1,6 +1,6 @@
 //! Topics and the functions on them.
 
-use super::stack::{Resource, Stack, demands_tls, listed, logical_id};
+use crate::template::stack::{Resource, Stack, demands_tls, listed, logical_id};
 
 /// A dead-letter queue keeps what it holds for as long as SQS can.
 const LONGEST_RETENTION_SECONDS: u64 = 14 * 24 * 3600;

@@ -1,6 +1,8 @@
 //! Doors of the producer API.
 
-use super::stack::Stack;
+use serde_json::Value;
+
+use crate::template::stack::{Stack, listed};
 
 /// What Lambda checks when a function URL is called, since October 2025 both (<https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html>).
 const URL_ACTIONS: [&str; 2] = ["lambda:InvokeFunctionUrl", "lambda:InvokeFunction"];
@@ -27,7 +29,7 @@ pub fn every_door_asks_who_is_calling(stack: &Stack) -> Vec<String> {
         }
     }
     for api in stack.of_type("AWS::ApiGatewayV2::Api") {
-        let any_origin = super::stack::listed(api.at("/CorsConfiguration/AllowOrigins")).iter().any(|origin| **origin == "*");
+        let any_origin = listed(api.at("/CorsConfiguration/AllowOrigins")).iter().any(|origin| **origin == "*");
         if any_origin {
             violations.push(format!("{}: lets pages of every origin in", api.name));
         }
@@ -50,6 +52,57 @@ pub fn permissions_name_their_holders(stack: &Stack) -> Vec<String> {
         let via_url = permission.is_true("/InvokedViaFunctionUrl") || permission.at("/FunctionUrlAuthType") == "AWS_IAM";
         if !is_bound_service && !via_url {
             violations.push(format!("{}: reaches past the function URL", permission.name));
+        }
+    }
+    violations
+}
+
+/// What an access log may hold of a request: nothing that tells who sent it, and nothing in which a client may write what it likes.
+const LOGGED: [&str; 11] = [
+    "$context.authorizer.error",
+    "$context.error.responseType",
+    "$context.httpMethod",
+    "$context.integration.error",
+    "$context.integration.status",
+    "$context.integrationLatency",
+    "$context.requestId",
+    "$context.requestTimeEpoch",
+    "$context.responseLatency",
+    "$context.responseLength",
+    "$context.status",
+];
+
+/// An HTTP API lets so many requests through and no more, and writes each of them, as JSON without anything personal, to a log group that keeps
+/// it for a time.
+#[must_use]
+pub fn calls_are_bounded_and_logged(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for api in stack.of_type("AWS::ApiGatewayV2::Api") {
+        let of_api = |stage: &crate::template::stack::Resource<'_>| {
+            stack.target(stage.at("/ApiId")).is_some_and(|target| target.name == api.name)
+        };
+        if !stack.of_type("AWS::ApiGatewayV2::Stage").any(|stage| of_api(&stage)) {
+            violations.push(format!("{}: has no stage", api.name));
+        }
+    }
+    for stage in stack.of_type("AWS::ApiGatewayV2::Stage") {
+        for limit in ["ThrottlingRateLimit", "ThrottlingBurstLimit"] {
+            if stage.number(&format!("/DefaultRouteSettings/{limit}")).is_none_or(|limit| limit == 0) {
+                violations.push(format!("{}: without {limit}", stage.name));
+            }
+        }
+        let group = stack.target(stage.at("/AccessLogSettings/DestinationArn"));
+        if !group.is_some_and(|group| group.is("AWS::Logs::LogGroup")) {
+            violations.push(format!("{}: calls are not logged in this stack", stage.name));
+        }
+        let format = stage.at("/AccessLogSettings/Format").as_str().unwrap_or_default();
+        match serde_json::from_str::<Value>(format) {
+            Ok(Value::Object(members)) => {
+                let logged = members.values().filter_map(Value::as_str);
+                let others = logged.filter(|variable| !LOGGED.contains(variable));
+                violations.extend(others.map(|variable| format!("{}: logs {variable}", stage.name)));
+            }
+            _ => violations.push(format!("{}: its log lines are no JSON object", stage.name)),
         }
     }
     violations

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::roles::statements_of;
-use super::stack::{Stack, listed, logical_id};
+use crate::template::stack::{Stack, listed, logical_id};
 
 /// A generated secret has at least so many characters.
 const LEAST_LENGTH: u64 = 32;
@@ -27,7 +27,7 @@ pub fn values_stay_out_of_the_template(stack: &Stack) -> Vec<String> {
             violations.push(format!("{}: a part of its value is in the template", secret.name));
         }
         // Secrets Manager's own default is 32.
-        if super::stack::number(&generated["PasswordLength"]).is_some_and(|length| length < LEAST_LENGTH) {
+        if crate::template::stack::number(&generated["PasswordLength"]).is_some_and(|length| length < LEAST_LENGTH) {
             violations.push(format!("{}: shorter than {LEAST_LENGTH} characters", secret.name));
         }
     }

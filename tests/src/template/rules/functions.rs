@@ -3,7 +3,7 @@
 use ikkai_cli::local::build::FUNCTIONS;
 
 use super::environment::{self, Kind};
-use super::stack::{Stack, listed, logical_id, number};
+use crate::template::stack::{Stack, listed, logical_id, number};
 
 /// What Lambda takes of environment variables (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
 const ENVIRONMENT_BYTES: usize = 4096;
@@ -30,7 +30,7 @@ pub fn every_function_is_deployed(stack: &Stack) -> Vec<String> {
     FUNCTIONS.iter().filter(|name| times(name) != 1).map(|name| format!("{name}: deployed {} times", times(name))).collect()
 }
 
-/// Every function logs to a group of its own that keeps its lines for a time.
+/// Every function logs to a group of its own, and every group keeps its lines for a time.
 #[must_use]
 pub fn logs_are_kept_for_a_time(stack: &Stack) -> Vec<String> {
     let mut violations = Vec::new();
@@ -44,14 +44,15 @@ pub fn logs_are_kept_for_a_time(stack: &Stack) -> Vec<String> {
             ));
             continue;
         };
-        if group.number("/RetentionInDays").is_none_or(|days| days == 0) {
-            violations.push(format!("{}: keeps lines for ever", group.name));
-        }
         if used.contains(&group.name) {
             violations.push(format!("{}: shared by several functions", group.name));
         }
         used.push(group.name);
     }
+    let keeps_for_ever =
+        |group: &crate::template::stack::Resource<'_>| group.number("/RetentionInDays").is_none_or(|days| days == 0);
+    let groups = stack.of_type("AWS::Logs::LogGroup").filter(keeps_for_ever);
+    violations.extend(groups.map(|group| format!("{}: keeps lines for ever", group.name)));
     violations
 }
 
@@ -138,7 +139,7 @@ pub fn renewal_is_not_taken_for_a_loop(stack: &Stack) -> Vec<String> {
 }
 
 /// The name in the key of a function's code: `email-consumer` of `ikkai/email-consumer.zip`.
-pub(super) fn binary<'a>(function: &super::stack::Resource<'a>) -> Option<&'a str> {
+pub(super) fn binary<'a>(function: &crate::template::stack::Resource<'a>) -> Option<&'a str> {
     let key = function.at("/Code/S3Key").as_str()?;
     let name = key.rsplit('/').next()?.strip_suffix(".zip")?;
     FUNCTIONS.contains(&name).then_some(name)

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::stack::{Resource, Stack, listed, logical_id};
+use crate::template::stack::{Resource, Stack, listed, logical_id};
 
-/// Wildcards that AWS allows no alternative to: role's logical id, action, why. Nothing here needs one.
-const ALLOWED_WILDCARDS: &[(&str, &str, &str)] = &[];
+/// Actions that AWS takes with the resource `*` alone
+/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsx-ray.html>).
+const WITHOUT_RESOURCES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
 
 /// Records of other types that a consumer may read: binary, action, why. Nobody writes them.
 const READERS: &[(&str, &str, &str)] = &[
@@ -20,8 +21,7 @@ pub fn roles_have_no_wildcards(stack: &Stack) -> Vec<String> {
     for role in stack.of_type("AWS::IAM::Role") {
         for statement in statements(&role) {
             let actions = listed(&statement["Action"]);
-            let excused =
-                |action: &&Value| ALLOWED_WILDCARDS.iter().any(|(name, excused, _)| *name == role.name && *action == excused);
+            let excused = |action: &&Value| WITHOUT_RESOURCES.iter().any(|excused| *action == excused);
             let wild_resource = listed(&statement["Resource"]).into_iter().any(is_wild);
             let wild_action = actions.iter().any(|action| action.to_string().contains('*'));
             if (wild_resource || wild_action) && !actions.iter().all(excused) {
@@ -131,6 +131,23 @@ pub fn functions_write_their_own_logs(stack: &Stack) -> Vec<String> {
     violations
 }
 
+/// A function of which Lambda writes traces may have them written, and no other one.
+#[must_use]
+pub fn traces_are_written_where_they_are_asked_for(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for function in stack.of_type("AWS::Lambda::Function") {
+        let statements = statements_of(stack, &function);
+        let mut granted: Vec<&str> = statements.into_iter().flat_map(|statement| texts(&statement["Action"])).collect();
+        granted.retain(|action| action.starts_with("xray:"));
+        granted.sort_unstable();
+        let wanted: &[&str] = if function.at("/TracingConfig/Mode") == "Active" { &WITHOUT_RESOURCES } else { &[] };
+        if granted != wanted {
+            violations.push(format!("{}: may {granted:?} and needs {wanted:?}", function.name));
+        }
+    }
+    violations
+}
+
 /// Whoever sends mail sends as the configured sender alone.
 #[must_use]
 pub fn mail_is_sent_as_the_sender(stack: &Stack) -> Vec<String> {
@@ -167,7 +184,7 @@ fn is_wild(resource: &Value) -> bool {
     prefix.contains('*') || !prefix.starts_with("${") || !prefix.contains(".Arn}/")
 }
 
-fn texts(value: &Value) -> Vec<&str> {
+pub(super) fn texts(value: &Value) -> Vec<&str> {
     listed(value).into_iter().filter_map(Value::as_str).collect()
 }
 

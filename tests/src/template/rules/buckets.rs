@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::stack::{Resource, Stack, demands_tls, lets_everybody_in, listed, logical_id, number};
+use super::keys::is_own_key;
+use crate::template::stack::{Resource, Stack, demands_tls, lets_everybody_in, listed, logical_id, number};
 
 /// Parts of the block on public access.
 const PUBLIC_ACCESS: [&str; 4] = ["BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"];
@@ -116,9 +117,33 @@ pub fn notifications_can_be_delivered(stack: &Stack) -> Vec<String> {
                 violations.push(format!("{}: S3 may not send to {} when the bucket is made", bucket.name, queue.name));
             }
             // Keys that AWS manages let no service in (https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html).
-            if !queue.at("/KmsMasterKeyId").is_null() {
+            if queue.at("/KmsMasterKeyId").as_str().is_some_and(|key| !is_own_key(key)) {
                 violations.push(format!("{}: S3 may not use its key", queue.name));
             }
+        }
+    }
+    violations
+}
+
+/// New originals notify the queue of the function that works on them, and stay in versions, so that a job finds the one that it was made for.
+#[must_use]
+pub fn uploads_make_jobs(stack: &Stack) -> Vec<String> {
+    let mut violations = Vec::new();
+    for consumer in stack.consumers() {
+        let function = consumer.function;
+        let Some(bucket) = stack.target(function.environment("IKKAI_ORIGINALS_BUCKET")) else { continue };
+        let prefix = function.environment("IKKAI_ORIGINALS_PREFIX");
+        let notifies = listed(bucket.at("/NotificationConfiguration/QueueConfigurations")).into_iter().any(|notification| {
+            let rules = listed(&notification["Filter"]["S3Key"]["Rules"]);
+            logical_id(&notification["Queue"]) == Some(consumer.queue.name)
+                && notification["Event"] == "s3:ObjectCreated:*"
+                && rules.iter().any(|rule| rule["Name"] == "prefix" && rule["Value"] == *prefix)
+        });
+        if !notifies {
+            violations.push(format!("{}: new objects under {prefix} make no jobs", bucket.name));
+        }
+        if bucket.at("/VersioningConfiguration/Status") != "Enabled" {
+            violations.push(format!("{}: an upload takes the place of one that a job waits for", bucket.name));
         }
     }
     violations

@@ -11,7 +11,7 @@ use serde_json::Value;
 use webhook_consumer::WebhookSettings;
 
 use super::functions::binary;
-use super::stack::{Stack, logical_id};
+use crate::template::stack::{Stack, logical_id};
 
 /// Every function starts with the environment that the template gives it: all settings are in their ranges and agree with each other, and no
 /// variable goes unread.
