@@ -212,12 +212,13 @@ fn an_api_elsewhere_is_refused() {
 fn a_job_of_a_stack_is_never_looked_for_elsewhere() {
     let checkout = TestCheckout::new("stack-job");
     let with_stack = |arguments: &[&str]| Run(checkout.command(arguments).env("IKKAI_STACK", "shop").output().unwrap());
-    with_stack(&["job", "cancel", "j", "--yes"]).failed(2, &["DELETE /v1/jobs/{id}", "ikkai dlq discard", "Nothing was done"]);
+    with_stack(&["job", "cancel", "j", "--yes"]).failed(2, &["--reason", "nothing was done"]);
     for command in ["show", "cancel"] {
         let both = ["job", command, "j", "--api", "http://127.0.0.1:1/"];
         with_stack(&both).failed(2, &["both an API and a stack", "IKKAI_STACK"]);
     }
-    checkout.run(&["job", "cancel", "j", "--yes", "--function", "f"]).failed(2, &["Nothing was done"]);
+    checkout.run(&["job", "cancel", "j", "--yes", "--function", "f"]).failed(2, &["--reason", "nothing was done"]);
+    with_stack(&["send", "--type", "email.send", "--key", "k", "--payload", "{}"]).failed(2, &["`shop`", "nothing was posted"]);
 }
 
 /// An API that gives these answers (status, header `retry-after`, body), one a request. Returns its URL, and the requests' bodies at the end.

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::Failure;
+use super::ending::Ending;
 use super::job::tone;
 use super::patience::Patience;
 use super::target::Target;
@@ -23,6 +24,10 @@ const NUMBER: &str = "{n}";
 pub(super) struct Send {
     #[command(flatten)]
     target: Target,
+    /// A stack: nothing is posted then, for its API takes jobs from callers with credentials of their own. So a job that is meant for it does
+    /// not get into the local environment.
+    #[arg(long, env = "IKKAI_STACK", value_name = "NAME")]
+    stack: Option<String>,
     /// The job's type: `email.send`, `image.resize`, `billing.charge` or `report.generate`.
     #[arg(long = "type", value_name = "TYPE")]
     job_type: String,
@@ -62,10 +67,24 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
 
 impl Send {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
+        if let Some(elsewhere) = self.meant_for_elsewhere() {
+            screen.note(elsewhere);
+            return Ok(Ending::Usage.into());
+        }
         match self.count {
             Some(count) => self.batch(screen, count).await,
             None => self.single(screen).await,
         }
+    }
+
+    /// A stack is named and no API: then the local environment is not what was meant.
+    fn meant_for_elsewhere(&self) -> Option<String> {
+        let stack = self.stack.as_ref().filter(|_| !self.target.is_named())?;
+        Some(format!(
+            "error: the stack `{stack}` is named (`--stack`, IKKAI_STACK), and its API takes jobs from callers with credentials of their \
+             own; nothing was posted. Post it as one of them, or unset IKKAI_STACK: then the job goes to the local environment of this \
+             checkout"
+        ))
     }
 
     /// The request's body.
@@ -236,6 +255,16 @@ mod tests {
             send: Send,
         }
         Wrapper::parse_from(["send", "--type", "email.send"].iter().chain(arguments)).send
+    }
+
+    #[test]
+    fn a_job_for_a_stack_does_not_get_into_the_local_environment() {
+        let plain = ["--key", "k", "--payload", "{}"];
+        let told = send(&[&plain[..], &["--stack", "shop"]].concat()).meant_for_elsewhere().unwrap();
+        assert!(told.contains("`shop`") && told.contains("nothing was posted"), "{told}");
+        let with_api = [&plain[..], &["--stack", "shop", "--api", "http://127.0.0.1:1"]].concat();
+        assert_eq!(send(&with_api).meant_for_elsewhere(), None, "the API that is named is the one that is meant");
+        assert_eq!(send(&plain).meant_for_elsewhere(), None);
     }
 
     #[test]

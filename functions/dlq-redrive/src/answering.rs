@@ -47,6 +47,7 @@ impl Workbench {
             Request::MoveTask(request) => Answer::MoveTask(actions::move_task(self, request, invocation).await?),
             Request::Discard(request) => Answer::Discard(run::discard(self, request, invocation).await?),
             Request::Resolve(request) => Answer::Resolve(actions::resolve(self, request, invocation).await?),
+            Request::Cancel(request) => Answer::Cancel(actions::cancel(self, request, invocation).await?),
             Request::History(request) => Answer::History(actions::history(self, request).await?),
         })
     }
@@ -60,7 +61,7 @@ impl Workbench {
             Request::MoveTask(request) => &request.queue,
             Request::History(request) => &request.queue,
             Request::Discard(request) => &request.dead_letter_queue,
-            Request::Inspect(_) | Request::Resolve(_) => return None,
+            Request::Inspect(_) | Request::Resolve(_) | Request::Cancel(_) => return None,
         };
         let mut queues = self.queues.all().iter();
         let known = queues.find(|queue| queue.name == *named || queue.dead_letter_queue_name.as_str() == named);
@@ -81,6 +82,7 @@ fn log(answer: &Answer, queue: Option<&str>, duration_ms: u64) {
         Answer::Redrive(run) => Some(run.run_id.as_str()),
         Answer::Discard(discard) => Some(discard.run.run_id.as_str()),
         Answer::Resolve(resolved) => Some(resolved.run_id.as_str()),
+        Answer::Cancel(cancelled) => Some(cancelled.run_id.as_str()),
         _ => None,
     };
     match answer {

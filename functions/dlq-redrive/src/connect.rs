@@ -23,10 +23,12 @@ use crate::workbench::{Limits, Workbench};
 /// waited for hides its messages all the same.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long such a call may take with its repetitions.
+/// How long such a call may take with its repetitions. Towards the end of an invocation a run waits for no call that long, see
+/// [`Limits::reserve`].
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// What a run keeps of its invocation: the last calls, and releasing what it has left.
+/// What a run keeps of its invocation. Nothing new is begun in it; the first half is for the calls of what was begun just before, the second for
+/// writing down what happened and releasing what was left.
 const RESERVE: Duration = Duration::from_secs(20);
 
 /// How long a queue stays locked for a run whose next part does not come.

@@ -13,7 +13,7 @@ use crate::protocol::VerdictCode;
 pub enum Plan {
     /// Prepare these records, send the message, delete it.
     Send {
-        /// Jobs whose records are put back first, with the generation that was read.
+        /// Jobs whose records are put back first, with the generation that was read; one that waits only notes that its message was sent anew.
         resets: Vec<(JobId, u32)>,
         /// The body is made again from this job's record: an operator has mended its payload.
         rebuilt_from: Option<JobId>,
@@ -96,18 +96,18 @@ fn job(record: &JobRecord, digest: Option<&str>, rules: Rules, now: EpochMillis)
         return Part::Stay(VerdictCode::OtherContent);
     }
     let rebuilt_from = mended.then(|| record.job_id.clone());
-    let again = |reset| Part::Run { reset, rebuilt_from: rebuilt_from.clone() };
+    let again = || Part::Run { reset: Some((record.job_id.clone(), record.generation)), rebuilt_from: rebuilt_from.clone() };
     let reset = || match record.generation < rules.max_generations || rules.override_quarantine {
-        true => again(Some((record.job_id.clone(), record.generation))),
+        true => again(),
         false => Part::Stay(VerdictCode::Quarantined),
     };
     match record.status {
         Status::Succeeded | Status::Cancelled => Part::Done,
         Status::InDoubt => Part::Stay(VerdictCode::InDoubt),
-        Status::Accepted | Status::RetryScheduled => again(None),
+        Status::Accepted | Status::RetryScheduled => again(),
         Status::Running if !record.lease_is_over(now) => Part::Stay(VerdictCode::Running),
         // The reset writes that it is in doubt.
-        Status::Running if record.effect_begun => again(Some((record.job_id.clone(), record.generation))),
+        Status::Running if record.effect_begun => again(),
         Status::Running | Status::Dead => reset(),
         _ => Part::Stay(VerdictCode::RecordFailed),
     }

@@ -30,6 +30,8 @@ pub struct Sweep<'a> {
     seen: HashSet<String>,
     /// Messages to release, by id, with the handle of their last receive: an older one releases nothing.
     held: HashMap<String, String>,
+    /// Groups of messages that were left.
+    groups: HashSet<String>,
 }
 
 impl std::fmt::Debug for Sweep<'_> {
@@ -64,7 +66,7 @@ impl<'a> Sweep<'a> {
     /// A sweep that has seen nothing yet.
     #[must_use]
     pub fn new(inbox: &'a dyn Inbox, rules: SweepRules) -> Self {
-        Self { inbox, rules, seen: HashSet::new(), held: HashMap::new() }
+        Self { inbox, rules, seen: HashSet::new(), held: HashMap::new(), groups: HashSet::new() }
     }
 
     /// The next messages, at most `max` of them and at most ten; none when the queue is empty, or when everything that comes out was seen
@@ -105,8 +107,15 @@ impl<'a> Sweep<'a> {
         self.seen.len()
     }
 
+    /// Groups whose messages were left: of a FIFO queue nothing else of them comes out.
+    #[must_use]
+    pub fn groups_left(&self) -> usize {
+        self.groups.len()
+    }
+
     /// Leaves a message in the queue. It stays hidden until the sweep is over, or it would come out again at once.
     pub fn leave(&mut self, message: &ReceivedMessage) {
+        self.groups.extend(message.group_id.clone());
         self.held.entry(message.message_id.clone()).or_insert_with(|| message.receipt_handle.clone());
     }
 

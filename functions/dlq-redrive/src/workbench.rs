@@ -54,7 +54,7 @@ pub struct Limits {
     pub record_retention: Duration,
     /// How queues are gone through.
     pub sweep: SweepRules,
-    /// What a run keeps of its invocation to come to an orderly end.
+    /// What a run keeps of its invocation to come to an orderly end: nothing new is begun in it, and no call is waited for in its second half.
     pub reserve: Duration,
     /// How long a queue stays locked for a run that goes on.
     pub lock_between_parts: Duration,

@@ -42,6 +42,7 @@ fn every_action_is_shown_with_a_request_and_the_answer_to_it() {
             Action::MoveTask,
             Action::Discard,
             Action::Resolve,
+            Action::Cancel,
             Action::History
         ]
     );

@@ -100,10 +100,19 @@ pub struct PutBack {
     pub payload: Option<(Value, String)>,
 }
 
+/// What somebody says about a job in doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// The generation whose doubt was looked at: the doubt of another life of the job is another one, which nobody has looked at.
+    pub generation: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
 /// What became of a job in doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Resolution {
+pub enum Outcome {
     /// The effect happened: the job is done.
     Done {
         /// The provider's id of the effect.
@@ -314,7 +323,9 @@ pub enum Verdict {
     SendTakenOver,
     /// The job is past the point where this can be done.
     TooLate(Status),
-    /// The job was not given up: it waits for a message, and nothing about it needs to change before one is sent.
+    /// What was said speaks of another life of the job; this is the one that it has.
+    OtherGeneration(u32),
+    /// The job was not given up: it waits for a message, and may be sent one.
     Waiting(Status),
     /// Put back as often as it may be.
     Quarantined,

@@ -96,7 +96,7 @@ fn is_ordinary(found: Option<&JobRecord>, claim: &Claim, now: EpochMillis) -> bo
     let Some(record) = found else { return !claim.rules.needs_data };
     matches!(record.status, Status::Accepted | Status::RetryScheduled)
         && record.retry_at.is_none_or(|due| due <= now + NOT_DUE_TOLERANCE)
-        && (record.payload.is_some() || !claim.rules.needs_data)
+        && ((record.payload.is_some() && record.data.is_some()) || !claim.rules.needs_data)
         && record.attempts < claim.rules.max_attempts
         && (record.crashes == 0 || claim.takeover == Takeover::Now)
         && record.payload_digest.as_ref().is_none_or(|digest| *digest == claim.payload_digest)

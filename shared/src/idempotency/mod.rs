@@ -55,7 +55,9 @@ mod transition;
 mod view;
 
 pub use dynamodb::DynamoStore;
-pub use event::{Certainty, Claim, ClaimRules, EffectPolicy, Ending, Event, Failing, PutBack, Resolution, Takeover, Verdict};
+pub use event::{
+    Certainty, Claim, ClaimRules, EffectPolicy, Ending, Event, Failing, Outcome, PutBack, Resolution, Takeover, Verdict,
+};
 pub use ledger::{Decision, Ledger};
 pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};

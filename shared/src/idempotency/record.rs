@@ -77,6 +77,8 @@ pub struct JobRecord {
     pub send_lease_until: Option<EpochMillis>,
     /// When a repeated send of an accepted job was confirmed.
     pub enqueued_at: Option<EpochMillis>,
+    /// When an operator last put the job back: a message that was sent before is not the one that the job waits for.
+    pub put_back_at: Option<EpochMillis>,
     /// A waiting job is not claimed before this moment, nor is an accepted one whose caller asked for it.
     pub retry_at: Option<EpochMillis>,
     /// Since when messages of this job wait for a consumer that knows their schema version.
@@ -126,6 +128,7 @@ impl JobRecord {
             accept_token: None,
             send_lease_until: None,
             enqueued_at: None,
+            put_back_at: None,
             retry_at: None,
             schema_held_since: None,
             created_at: now,

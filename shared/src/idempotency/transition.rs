@@ -96,10 +96,6 @@ fn claim(live: Option<&JobRecord>, stored: Option<&JobRecord>, asked: &Claim, no
     if record.payload_digest.as_ref().is_some_and(|digest| *digest != asked.payload_digest) {
         return Transition::answer(Verdict::PayloadMismatch);
     }
-    // A record that a message of a newer schema version made holds no request: it counts as missing.
-    if asked.rules.needs_data && record.payload.is_none() && matches!(record.status, Status::Accepted | Status::RetryScheduled) {
-        return die(record, LastError::record_missing(), now);
-    }
     match record.status {
         Status::Succeeded => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
         Status::Cancelled => Transition::answer(Verdict::Cancelled),
@@ -146,7 +142,13 @@ fn abandoned(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition 
 }
 
 /// Nothing stands against a run but the limits.
+///
+/// A record that was made by a message holds no private data, however often the job is put back; one that a message of a newer schema
+/// version made holds no request either.
 fn runnable(record: &JobRecord, asked: &Claim, now: EpochMillis) -> Transition {
+    if asked.rules.needs_data && (record.payload.is_none() || record.data.is_none()) {
+        return give_up(record, LastError::record_missing(), now);
+    }
     match (record.first_effect_at, asked.rules.effect.window_start(now)) {
         (Some(first), Some(start)) if first < start => doubt(record, LastError::idempotency_window_over()),
         _ if record.attempts >= asked.rules.max_attempts => {

@@ -129,6 +129,7 @@ async fn a_record_comes_back_as_it_was_written(lab: &Lab) {
         accept_token: Some("accept".into()),
         send_lease_until: Some(NOW),
         enqueued_at: Some(NOW),
+        put_back_at: Some(back(MINUTE)),
         retry_at: Some(NOW),
         schema_held_since: Some(NOW),
         expires_at: Some(NOW.to_seconds_ceil()),
@@ -252,6 +253,8 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                 "no payload yet",
                 "no payload, data needed",
                 "data needed",
+                "data needed and there",
+                "data needed, put back",
                 "crashed before",
                 "crashed before, its turn",
                 "progress saved",
@@ -290,6 +293,8 @@ async fn every_claim_is_decided_as_the_state_machine_says(lab: &Lab) {
                         claim.rules.needs_data = true;
                     }
                     "data needed" => claim.rules.needs_data = true,
+                    "data needed and there" => (record.data, claim.rules.needs_data) = (Some(json!({"a": 1})), true),
+                    "data needed, put back" => (claim.rules.needs_data, claim.sent_at) = (true, Some(NOW)),
                     "progress saved" => (record.progress, record.parts) = (Some(json!({"row": 7})), 2),
                     _ => {}
                 }

@@ -2,8 +2,8 @@
 
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{
-    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, PutBack, Resolution, Status, Takeover, Verdict,
-    transition,
+    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, Outcome, PutBack, Resolution, Status, Takeover,
+    Verdict, transition,
 };
 use ikkai::job::{IdempotencyKey, JobId, JobType, payload_digest};
 use serde_json::{Value, json};
@@ -104,12 +104,12 @@ fn claim(stored: &JobRecord, payload: &Value, effect: EffectPolicy) -> (Option<J
     ask(stored, &Event::Claim(Box::new(claim)))
 }
 
-fn resolve(stored: &JobRecord, resolution: Resolution) -> (Option<JobRecord>, Verdict) {
-    ask(stored, &Event::Resolve(resolution))
+fn resolve(stored: &JobRecord, outcome: Outcome) -> (Option<JobRecord>, Verdict) {
+    ask(stored, &Event::Resolve(Resolution { generation: 2, outcome }))
 }
 
-fn done(provider_ref: Option<&str>) -> Resolution {
-    Resolution::Done { provider_ref: provider_ref.map(str::to_owned), keep_for: seconds(3_600) }
+fn done(provider_ref: Option<&str>) -> Outcome {
+    Outcome::Done { provider_ref: provider_ref.map(str::to_owned), keep_for: seconds(3_600) }
 }
 
 // -- put back ------------------------------------------------------------------------------------------------------------------
@@ -122,8 +122,13 @@ fn every_status_has_its_answer() {
     let at_10 = Event::PutBack(PutBack { generation: 10, ..wish() });
     let doubt = LastError::crashed_after_effect();
     for (stored, event, verdict, status) in [
-        (record(Status::Accepted), Event::PutBack(wish()), Verdict::Waiting(Status::Accepted), None),
-        (record(Status::RetryScheduled), Event::PutBack(wish()), Verdict::Waiting(Status::RetryScheduled), None),
+        (record(Status::Accepted), Event::PutBack(wish()), Verdict::Waiting(Status::Accepted), Some(Status::Accepted)),
+        (
+            record(Status::RetryScheduled),
+            Event::PutBack(wish()),
+            Verdict::Waiting(Status::RetryScheduled),
+            Some(Status::RetryScheduled),
+        ),
         (record(Status::Succeeded), Event::PutBack(wish()), Verdict::AlreadySucceeded(None), None),
         (record(Status::Cancelled), Event::PutBack(wish()), Verdict::Cancelled, None),
         (in_doubt(), Event::PutBack(wish()), Verdict::WasInDoubt(doubt.clone()), None),
@@ -155,6 +160,7 @@ fn a_job_that_is_put_back_starts_afresh_and_keeps_what_it_had_done() {
         died_at: None,
         schema_held_since: None,
         enqueued_at: Some(NOW),
+        put_back_at: Some(NOW),
         updated_at: NOW,
         ..stored
     };
@@ -172,6 +178,18 @@ fn a_repeated_wish_finds_its_own_work_and_a_stale_one_touches_nothing() {
     }
     let newer = JobRecord { generation: 3, ..abandoned() };
     assert_eq!(put_back(&newer), (None, Verdict::TooLate(Status::Running)));
+}
+
+#[test]
+fn a_job_that_waits_notes_its_put_back_once_and_changes_nothing_else() {
+    let waiting = JobRecord { attempts: 2, retry_at: Some(NOW + seconds(60)), ..record(Status::RetryScheduled) };
+    let noted = written(&waiting, &Event::PutBack(wish()));
+    assert_eq!(noted, JobRecord { put_back_at: Some(NOW), updated_at: NOW, ..waiting });
+    let put_back_later = |time| transition(Some(&noted), &Event::PutBack(wish()), NOW + time).next;
+    assert_eq!(put_back_later(seconds(4)), None, "its answer was lost, or several operators want the same");
+    assert_eq!(put_back_later(seconds(60)).unwrap().put_back_at, Some(NOW + seconds(60)));
+    let (next, _) = claim(&JobRecord { retry_at: None, ..noted }, &asked_for(), EffectPolicy::Hold);
+    assert_eq!(next.unwrap().put_back_at, Some(NOW), "a run does not make the old message the job's own");
 }
 
 #[test]
@@ -282,24 +300,33 @@ fn a_doubt_ends_done_or_dead_and_nothing_else_is_resolved() {
         (Verdict::Done(Status::Succeeded), Status::Succeeded, Some("pi_1"))
     );
     assert_eq!((ended.last_error, ended.expires_at), (None, Some((NOW + seconds(3_600)).to_seconds_ceil())));
-    let (next, verdict) = resolve(&in_doubt(), Resolution::RunAgain);
+    let (next, verdict) = resolve(&in_doubt(), Outcome::RunAgain);
     let dead_now = next.unwrap();
     assert_eq!((verdict, dead_now.status, dead_now.died_at), (Verdict::Done(Status::Dead), Status::Dead, Some(NOW)));
     assert_eq!((dead_now.first_effect_at, dead_now.effect_begun, dead_now.doubt()), (None, false, None));
     for stored in [record(Status::Accepted), record(Status::RetryScheduled), dead(), abandoned(), record(Status::Cancelled)] {
-        for resolution in [done(None), Resolution::RunAgain] {
+        for resolution in [done(None), Outcome::RunAgain] {
             assert_eq!(resolve(&stored, resolution), (None, Verdict::TooLate(stored.status)));
         }
     }
-    assert_eq!(resolve(&record(Status::Succeeded), Resolution::RunAgain), (None, Verdict::TooLate(Status::Succeeded)));
+    assert_eq!(resolve(&record(Status::Succeeded), Outcome::RunAgain), (None, Verdict::TooLate(Status::Succeeded)));
     let known = JobRecord { provider_ref: Some("known".into()), ..in_doubt() };
     assert_eq!(resolve(&known, done(None)).0.unwrap().provider_ref.as_deref(), Some("known"));
 }
 
 #[test]
+fn a_doubt_that_nobody_looked_at_is_not_resolved() {
+    let second_doubt = JobRecord { generation: 3, ..in_doubt() };
+    for outcome in [done(Some("pi_1")), Outcome::RunAgain] {
+        assert_eq!(resolve(&second_doubt, outcome), (None, Verdict::OtherGeneration(3)));
+    }
+    let ended_since = JobRecord { generation: 3, ..record(Status::Succeeded) };
+    assert_eq!(resolve(&ended_since, done(None)), (None, Verdict::OtherGeneration(3)));
+}
+
+#[test]
 fn a_repeated_resolution_finds_its_own_work() {
-    for (resolution, verdict) in
-        [(done(None), Verdict::AlreadySucceeded(None)), (Resolution::RunAgain, Verdict::Done(Status::Dead))]
+    for (resolution, verdict) in [(done(None), Verdict::AlreadySucceeded(None)), (Outcome::RunAgain, Verdict::Done(Status::Dead))]
     {
         let resolved = resolve(&in_doubt(), resolution.clone()).0.unwrap();
         assert_eq!(resolve(&resolved, resolution), (None, verdict));
@@ -311,7 +338,7 @@ fn a_job_in_doubt_runs_again_after_its_resolution_only_and_its_window_starts_ane
     for policy in [EffectPolicy::Hold, WINDOW] {
         let (next, verdict) = claim(&in_doubt(), &asked_for(), policy);
         assert_eq!((next, matches!(verdict, Verdict::WasInDoubt(_))), (None, true));
-        let resolved = resolve(&in_doubt(), Resolution::RunAgain).0.unwrap();
+        let resolved = resolve(&in_doubt(), Outcome::RunAgain).0.unwrap();
         let waiting = put_back(&resolved).0.unwrap();
         let (next, verdict) = claim(&waiting, &asked_for(), policy);
         assert!(matches!(verdict, Verdict::Started(_)), "{policy:?}: {verdict:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{
     Certainty, Claim, ClaimRules, EffectPolicy, Ending, ErrorClass, Event, Failing, JobRecord, LastError, PUT_BACK_MARGIN,
-    Status, Takeover, Verdict, transition,
+    PutBack, Status, Takeover, Verdict, transition,
 };
 use ikkai::job::{IdempotencyKey, JobId, JobType, payload_digest};
 use serde_json::json;
@@ -296,6 +296,25 @@ fn a_job_that_needs_private_data_dies_without_its_record() {
     let asked = transition(None, &claim(Claim { rules, ..claim_by("mine") }), NOW);
     assert_eq!(asked.verdict, Verdict::Dead(LastError::record_missing()));
     assert_eq!(asked.next.expect("a record").status, Status::Dead);
+}
+
+#[test]
+fn a_job_that_died_for_want_of_its_data_dies_of_it_again_whoever_puts_it_back() {
+    let rules = ClaimRules { needs_data: true, ..claim_by("mine").rules };
+    let asked = Claim { rules, ..claim_by("mine") };
+    let dead = *transition(None, &claim(asked.clone()), NOW - seconds(600)).next.expect("a record");
+    let wish = PutBack { generation: 0, max_generations: 10, payload: None };
+    let by_operator = *transition(Some(&dead), &Event::PutBack(wish), NOW).next.expect("a put-back");
+    assert_eq!(by_operator.status, Status::Accepted);
+    let native = Claim { sent_at: Some(NOW), ..asked.clone() };
+    for (stored, asked) in [(by_operator, asked), (dead, native)] {
+        let again = transition(Some(&stored), &claim(asked.clone()), NOW);
+        assert_eq!(again.verdict, Verdict::Dead(LastError::record_missing()));
+        let next = *again.next.expect("a record");
+        assert_eq!((next.status, next.generation, next.attempts, next.died_at), (Status::Dead, 1, 0, Some(NOW)));
+        let with_data = JobRecord { data: Some(json!({"amount": "1.00"})), ..stored };
+        assert!(matches!(transition(Some(&with_data), &claim(asked), NOW).verdict, Verdict::Started(_)));
+    }
 }
 
 #[test]

@@ -110,7 +110,9 @@ impl List {
         for consumer in deployment.consumers() {
             states.push(control.look(&consumer).await);
         }
-        show::list(screen, deployment.name(), &states);
+        // The local environment is the one that is meant without a name.
+        let site = if deployment.site().is_local() { String::new() } else { format!(" --stack {}", deployment.name()) };
+        show::list(screen, deployment.name(), &site, &states);
         Ok(Ending::Done)
     }
 }

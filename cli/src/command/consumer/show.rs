@@ -22,8 +22,8 @@ pub(super) struct Applied {
     pub(super) failure: Option<String>,
 }
 
-/// The list of consumers.
-pub(super) fn list(screen: &Screen, stack: &str, consumers: &[ConsumerFacts]) {
+/// The list of consumers. `site` names the stack as options, for a command that goes on.
+pub(super) fn list(screen: &Screen, stack: &str, site: &str, consumers: &[ConsumerFacts]) {
     if screen.format() == Format::Json {
         let consumers: Vec<Value> = consumers.iter().map(document).collect();
         return screen.json(&json!({ "stack": stack, "consumers": consumers }));
@@ -34,7 +34,7 @@ pub(super) fn list(screen: &Screen, stack: &str, consumers: &[ConsumerFacts]) {
         gaps(consumer).into_iter().for_each(|gap| screen.note(format!("{}: {gap}", consumer.name)));
         if consumer.reserved == Fact::Known(Some(0)) {
             screen.note(format!(
-                "{}: a reserved concurrency of 0 is no pause: messages go on using up their receives; `ikkai consumer pause {}`",
+                "{}: a reserved concurrency of 0 is no pause: messages go on using up their receives; `ikkai consumer pause {}{site}`",
                 consumer.name, consumer.name
             ));
         }
@@ -128,4 +128,35 @@ fn applied_document(applied: &Applied) -> Value {
         "changed": applied.changed,
         "error": applied.failure,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_is_advised_names_the_stack_that_was_looked_at() {
+        let unknown = || Gap::Missing;
+        let consumer = ConsumerFacts {
+            name: "email".to_owned(),
+            function_name: "shop-email-consumer".to_owned(),
+            function: Fact::Unknown(unknown()),
+            reserved: Fact::Known(Some(0)),
+            loops: Fact::Unknown(unknown()),
+            mappings: Fact::Unknown(unknown()),
+            queue_name: "shop-email".to_owned(),
+            queue: Fact::Unknown(unknown()),
+            dead_letter_queue_name: "shop-email-dlq".to_owned(),
+            dead_letter_queue: Fact::Unknown(unknown()),
+            alarms: Fact::Unknown(unknown()),
+            oldest_dead_letter_seconds: Fact::Unknown(unknown()),
+        };
+        for (site, advised) in
+            [(" --stack shop", "`ikkai consumer pause email --stack shop`"), ("", "`ikkai consumer pause email`")]
+        {
+            let (screen, memory) = Screen::remembering(Format::Text);
+            list(&screen, "shop", site, std::slice::from_ref(&consumer));
+            assert!(memory.notes().contains(advised), "{}", memory.notes());
+        }
+    }
 }

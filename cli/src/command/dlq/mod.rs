@@ -22,7 +22,7 @@ use clap::{Args, Subcommand};
 pub(super) use self::ages::{age, ago, at_least_a_minute, seconds, short};
 pub(super) use self::show::lines as inspection;
 pub(super) use self::tell::{ask, ending, tell};
-pub(super) use self::words::{reason, state, who};
+pub(super) use self::words::{full_reason, reason, state, who};
 use super::Failure;
 use super::consent::Asker;
 use super::ending::Ending;
@@ -134,7 +134,7 @@ impl Command {
 }
 
 /// Something that was said: not nothing.
-fn said(text: &str) -> Result<String, String> {
+pub(super) fn said(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("it must say something".to_owned()),
         said => Ok(said.to_owned()),

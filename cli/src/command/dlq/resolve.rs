@@ -24,6 +24,10 @@ pub(super) struct Resolve {
     /// With `--done`: the provider's id of the effect.
     #[arg(long, value_name = "ID", conflicts_with = "run_again", value_parser = super::said)]
     provider_ref: Option<String>,
+    /// The job's generation when its doubt was looked at, as `show` tells it ("put back ... times"): nothing is done where it has another one by
+    /// now. Without it, that of the job that is shown before the question.
+    #[arg(long, value_name = "NUMBER")]
+    generation: Option<u32>,
     /// Why. Kept in the history.
     #[arg(long, value_name = "TEXT", value_parser = super::said)]
     reason: String,
@@ -32,10 +36,12 @@ pub(super) struct Resolve {
 }
 
 impl Resolve {
-    pub(super) fn request(&self, claimed_by: Option<String>) -> Request {
+    /// `shown` is the generation that was shown before the question.
+    pub(super) fn request(&self, shown: Option<u32>, claimed_by: Option<String>) -> Request {
         Request::Resolve(protocol::Resolve {
             job_id: self.job_id.clone(),
             r#as: if self.done { ResolveAs::Done } else { ResolveAs::RunAgain },
+            generation: self.generation.or(shown),
             provider_ref: self.provider_ref.clone(),
             reason: self.reason.clone(),
             claimed_by,
@@ -46,6 +52,7 @@ impl Resolve {
         if let Some(ending) = work.asker.cannot_ask(work.screen) {
             return Ok(ending);
         }
+        let mut shown = None;
         if work.asker.will_ask() {
             let inspect = Inspect { job_id: self.job_id.clone(), message: false };
             let reply = ask(work.desk, &Request::Inspect(inspect)).await?;
@@ -57,6 +64,7 @@ impl Resolve {
                 work.screen.note(format!("there is no record of the job {}", self.job_id));
                 return Ok(Ending::Nothing);
             };
+            shown = Some(record.generation);
             work.screen.note(format!("{}: {}, {}", record.job_id, record.job_type, record.status));
             if let Some(reason) = full_reason(record) {
                 work.screen.note(reason);
@@ -69,7 +77,7 @@ impl Resolve {
                 return Ok(ending);
             }
         }
-        let request = self.request(work.claimed_by.clone());
+        let request = self.request(shown, work.claimed_by.clone());
         let show = command_line("show", &work.site, vec![self.job_id.clone(), "--no-message".to_owned()]);
         let reply = match awaited(work.screen, &format!("`{show}` tells"), ask(work.desk, &request)).await {
             Ok(reply) => reply?,
@@ -115,6 +123,7 @@ mod tests {
         let expected = json!({"action": "resolve", "jobId": "j-1", "as": "done", "providerRef": "ch_1", "reason": "seen", "claimedBy": "me"});
         assert_eq!(request_of(&["resolve", "j-1", "--done", "--provider-ref", "ch_1", "--reason", "seen"]), expected);
         assert_eq!(request_of(&["resolve", "j-1", "--run-again", "--reason", "seen"])["as"], "runAgain");
+        assert_eq!(request_of(&["resolve", "j-1", "--done", "--generation", "2", "--reason", "seen"])["generation"], 2);
     }
 
     #[tokio::test]
@@ -123,6 +132,7 @@ mod tests {
         let (ending, memory, asked) = command_with(&DONE, desk, Format::Text, Some(&["y"])).await;
         assert_eq!(ending, Ending::Done);
         assert_eq!(asked.iter().map(|request| request["action"].as_str().unwrap()).collect::<Vec<_>>(), ["inspect", "resolve"]);
+        assert_eq!(asked[1]["generation"], 0, "the doubt that was shown is the one that ends");
         let notes = memory.notes();
         assert!(notes.starts_with("j-1: billing.charge, in_doubt\nambiguous\nhas its effect happened?"), "{notes}");
         assert_eq!(memory.result(), "j-1  succeeded\nA redrive deletes its message.");
@@ -133,7 +143,7 @@ mod tests {
         let (ending, _, asked) = command_with(&DONE, ScriptedDesk::says([inspected()]), Format::Text, Some(&["n"])).await;
         assert_eq!((ending, asked.len()), (Ending::Failed, 1));
         let (ending, memory, asked) = command_with(&DONE, ScriptedDesk::says([resolved()]), Format::Json, None).await;
-        assert_eq!((ending, asked.len()), (Ending::Done, 1));
+        assert_eq!((ending, asked.len(), asked[0].get("generation")), (Ending::Done, 1, None));
         assert_eq!(serde_json::from_str::<Value>(&memory.result()).unwrap(), resolved());
         let (ending, _, asked) = command_with(&DONE, ScriptedDesk::says([]), Format::Text, Some(&[])).await;
         assert_eq!((ending, asked.len()), (Ending::Usage, 0));

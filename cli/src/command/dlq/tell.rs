@@ -54,7 +54,7 @@ pub(in crate::command) fn ending(answer: &Answer) -> Ending {
         Answer::Redrive(run) => of_run(run, answer.is_ok()),
         Answer::Discard(discard) => of_run(&discard.run, answer.is_ok()),
         Answer::MoveTask(moved) => unless_empty(moved.operation == MoveOperation::List && moved.tasks.is_empty()),
-        Answer::Resolve(_) => Ending::Done,
+        Answer::Resolve(_) | Answer::Cancel(_) => Ending::Done,
         Answer::History(history) => unless_empty(history.runs.is_empty()),
         Answer::Refused(_, refusal) => match refusal.code {
             RefusalCode::InvalidRequest => Ending::Usage,

@@ -24,7 +24,7 @@ pub(super) fn request_of(arguments: &[&str]) -> Value {
         Command::Redrive(redrive) => redrive.request(me).request().to_json(),
         Command::MoveTask(move_task) => move_task.request(me).to_json(),
         Command::Discard(discard) => discard.request(me).request().to_json(),
-        Command::Resolve(resolve) => resolve.request(me).to_json(),
+        Command::Resolve(resolve) => resolve.request(None, me).to_json(),
         Command::History(history) => history.request().to_json(),
     }
 }

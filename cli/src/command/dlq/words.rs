@@ -71,7 +71,7 @@ pub(in crate::command) fn reason(code: Option<&str>, class: Option<&str>, status
 }
 
 /// Why a job is dead, with what was told.
-pub(super) fn full_reason(record: &RecordSummary) -> Option<String> {
+pub(in crate::command) fn full_reason(record: &RecordSummary) -> Option<String> {
     record.error_code.as_ref().or(record.error_class.as_ref())?;
     let short = reason(record.error_code.as_deref(), record.error_class.as_deref(), &record.status);
     Some(match &record.error_message {

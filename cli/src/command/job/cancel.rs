@@ -3,14 +3,18 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use dlq_redrive::protocol;
 
 use super::place::{Named, Place};
-use super::refused;
+use super::{desk, refused};
 use crate::command::Failure;
 use crate::command::consent::{Asker, awaited};
+use crate::command::dlq::said;
 use crate::command::ending::Ending;
 use crate::command::send::read;
+use crate::command::site::SiteOptions;
 use crate::local::api::Api;
+use crate::operator::claimed_by;
 use crate::screen::{Format, Screen};
 
 /// Options of `cancel`.
@@ -20,6 +24,13 @@ pub(in crate::command) struct Cancel {
     place: Place,
     /// The job's id, as `send` printed it.
     id: String,
+    /// Why. Kept in the history of the stack, which asks for it; the local environment's API keeps none.
+    #[arg(long, value_name = "TEXT", value_parser = said)]
+    reason: Option<String>,
+    /// Of a job of a stack: who does it, where the function cannot know; without it, your identity with AWS or your user name. The history shows
+    /// it as a claim.
+    #[arg(long, value_name = "NAME", value_parser = said)]
+    claimed_by: Option<String>,
     /// Does not ask.
     #[arg(short, long)]
     yes: bool,
@@ -29,10 +40,30 @@ impl Cancel {
     pub(super) async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
         let ending = match self.place.named(screen) {
             Ok(Named::Api(target)) => cancel(&target.api()?, &self.id, &mut Asker::new(self.yes), screen).await?,
-            Ok(Named::Stack(_)) => no_operators_work(screen),
+            Ok(Named::Stack(options)) => self.of_stack(options, screen).await?,
             Err(ending) => ending,
         };
         Ok(ending.into())
+    }
+
+    /// An operator calls off a job of a stack, whoever has posted it.
+    async fn of_stack(&self, options: &SiteOptions, screen: &Screen) -> Result<Ending, Failure> {
+        let mut asker = Asker::new(self.yes);
+        if let Some(ending) = asker.cannot_ask(screen) {
+            return Ok(ending);
+        }
+        let Some(reason) = self.reason.clone() else {
+            screen.note("error: say why with `--reason`: it is kept in the history of the stack; nothing was done");
+            return Ok(Ending::Usage);
+        };
+        let site = options.site().await?;
+        let desk = options.desk(&site, screen).await?;
+        let claimed_by = match &self.claimed_by {
+            Some(name) => Some(name.clone()),
+            None => claimed_by(&site).await,
+        };
+        let request = protocol::Cancel { job_id: self.id.clone(), reason, claimed_by };
+        desk::cancel(desk.as_ref(), request, &mut asker, screen).await
     }
 }
 
@@ -65,14 +96,4 @@ async fn cancel(api: &Api, id: &str, asker: &mut Asker, screen: &Screen) -> Resu
         Format::Text => screen.line(format!("{id}  {}", job["status"].as_str().unwrap_or("cancelled"))),
     }
     Ok(Ending::Done)
-}
-
-/// The operators' function has no such action: a job that is not dead is its caller's.
-fn no_operators_work(screen: &Screen) -> Ending {
-    screen.note(
-        "error: a job of a stack is called off by its caller, with `DELETE /v1/jobs/{id}` at the stack's API; `ikkai dlq discard` \
-         gives up a dead one. Nothing was done. Without `--stack`, `--function` and `--direct` (IKKAI_STACK) this command works on \
-         the local environment of this checkout",
-    );
-    Ending::Usage
 }

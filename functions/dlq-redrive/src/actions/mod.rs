@@ -1,5 +1,6 @@
 //! The actions that change no message: one a file, each answers its request.
 
+mod cancel;
 mod history;
 mod inspect;
 mod list;
@@ -8,6 +9,7 @@ mod move_task;
 mod resolve;
 mod status;
 
+pub(crate) use self::cancel::cancel;
 pub(crate) use self::history::history;
 pub(crate) use self::inspect::inspect;
 pub(crate) use self::list::list;

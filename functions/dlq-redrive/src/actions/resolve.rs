@@ -1,6 +1,6 @@
 //! `resolve`: somebody looked at the provider and says what became of a job in doubt.
 
-use ikkai::idempotency::{Event, JobRecord, LastError, Resolution, Status, Verdict};
+use ikkai::idempotency::{Event, JobRecord, LastError, Outcome, Resolution, Status, Verdict};
 use ikkai::queue::{OutgoingMessage, send_all};
 
 use super::members::{self, Members};
@@ -18,6 +18,10 @@ pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &I
     let job_id = members::job_id(&request.job_id)?;
     let unknown = || Refusal::new(RefusalCode::UnknownJob, "there is no record of this job");
     let record = bench.ledger.get(&job_id).await?.ok_or_else(unknown)?;
+    let generation = request.generation.unwrap_or(record.generation);
+    if generation != record.generation {
+        return Err(stale(generation, &record));
+    }
     let queue = bench.queues.of_type(record.job_type.as_str());
     if !can_be_resolved(bench, &record, queue, request.r#as).await? {
         return Err(wrong_state(record.status));
@@ -32,13 +36,15 @@ pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &I
     };
     let run = bench.announce(entry, invocation).await?;
     let run_id = run.summary.run_id.clone();
-    let decision = bench.ledger.apply(&job_id, &Event::Resolve(resolution(bench, request))).await?;
+    let decision =
+        bench.ledger.apply(&job_id, &Event::Resolve(Resolution { generation, outcome: outcome(bench, request) })).await?;
     let record = match (decision.verdict, decision.record) {
         (Verdict::Done(_) | Verdict::AlreadySucceeded(_), Some(record)) => record,
         (verdict, record) => {
             bench.conclude(run, RunState::Stopped).await;
             return Err(match (verdict, record) {
                 (Verdict::Missing, _) => unknown(),
+                (Verdict::OtherGeneration(_), Some(record)) => stale(generation, &record),
                 (_, record) => wrong_state(record.map_or(Status::InDoubt, |record| record.status)),
             });
         }
@@ -86,6 +92,16 @@ async fn can_be_resolved(
     }
 }
 
+/// Somebody has put the job back meanwhile: its doubt, if it has one, is another run's.
+fn stale(looked_at: u32, record: &JobRecord) -> Refusal {
+    let (now, status) = (record.generation, record.status);
+    let message = format!(
+        "generation {looked_at} of the job was looked at, and it is generation {now} by now, which is {status}: nothing was done; \
+         look at the job again, and at the provider"
+    );
+    Refusal::new(RefusalCode::StaleGeneration, message)
+}
+
 fn wrong_state(status: Status) -> Refusal {
     let mend = match status {
         Status::Dead => "a dead job needs no resolution; redrive it",
@@ -103,12 +119,10 @@ const fn deed(r#as: ResolveAs) -> &'static str {
     }
 }
 
-fn resolution(bench: &Workbench, request: &Resolve) -> Resolution {
+fn outcome(bench: &Workbench, request: &Resolve) -> Outcome {
     match request.r#as {
-        ResolveAs::Done => {
-            Resolution::Done { provider_ref: request.provider_ref.clone(), keep_for: bench.limits.record_retention }
-        }
-        ResolveAs::RunAgain => Resolution::RunAgain,
+        ResolveAs::Done => Outcome::Done { provider_ref: request.provider_ref.clone(), keep_for: bench.limits.record_retention },
+        ResolveAs::RunAgain => Outcome::RunAgain,
     }
 }
 

@@ -19,6 +19,9 @@ use self::item::{Item, RUN, lock_of, number, pointer, run_of, run_text, summary_
 use super::{Begun, Journal, JournalError, Locked, Run};
 use crate::protocol::{MessageVerdict, RunSummary};
 
+/// A lock is over by `until`, whether its item is there or not. It is removed this much later, so that no clock's lead makes it go before.
+const LOCK_KEPT_AFTER: Duration = Duration::from_secs(3_600);
+
 /// Keeps runs in the redrive table:
 ///
 /// | `pk` | `sk` | what |
@@ -27,6 +30,8 @@ use crate::protocol::{MessageVerdict, RunSummary};
 /// | `run#<run id>` | `verdicts#<page>` | verdicts (JSON), more than 300 KB of them in further items `verdicts#<page>.<n>` |
 /// | `queue#<name>` | `run#<began at>#<run id>` | the run's place in the history of a queue |
 /// | `queue#<name>` | `lock` | who has the queue: `run_id`, `until` (N, epoch milliseconds) |
+///
+/// Every item has an end: what happened is kept for the retention, and a lock that a run which died has left goes soon after it is over.
 #[derive(Clone)]
 pub struct DynamoDbJournal {
     client: Client,
@@ -211,6 +216,7 @@ impl Journal for DynamoDbJournal {
             .item("sk", text("lock"))
             .item("run_id", text(run_id))
             .item("until", number(until))
+            .item("expires_at", number((until + LOCK_KEPT_AFTER).to_seconds_ceil()))
             .condition_expression("attribute_not_exists(pk) OR #run_id = :run_id OR #until <= :now")
             .expression_attribute_names("#run_id", "run_id")
             .expression_attribute_names("#until", "until")

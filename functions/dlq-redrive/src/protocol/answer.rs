@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::VERSION;
 use super::error::Refusal;
-use super::found::{Inspection, ListAnswer, Resolved};
+use super::found::{Cancelled, Inspection, ListAnswer, Resolved};
 use super::queue_status::{MoveTaskAnswer, StatusAnswer};
 use super::request::Action;
 use super::run::{DiscardAnswer, History, RedriveAnswer, RunState};
@@ -27,6 +27,8 @@ pub enum Answer {
     Discard(DiscardAnswer),
     /// Of `resolve`.
     Resolve(Resolved),
+    /// Of `cancel`.
+    Cancel(Cancelled),
     /// Of `history`.
     History(History),
     /// The request was not done.
@@ -58,6 +60,7 @@ impl Answer {
             Self::MoveTask(_) => Action::MoveTask,
             Self::Discard(_) => Action::Discard,
             Self::Resolve(_) => Action::Resolve,
+            Self::Cancel(_) => Action::Cancel,
             Self::History(_) => Action::History,
             Self::Refused(action, _) => return *action,
         })
@@ -77,6 +80,7 @@ impl Answer {
             Self::MoveTask(answer) => serde_json::to_value(answer),
             Self::Discard(answer) => serde_json::to_value(answer),
             Self::Resolve(answer) => serde_json::to_value(answer),
+            Self::Cancel(answer) => serde_json::to_value(answer),
             Self::History(answer) => serde_json::to_value(answer),
             Self::Refused(_, refusal) => Ok(json!({ "error": refusal })),
         };
@@ -112,6 +116,7 @@ impl Answer {
             Some(Action::MoveTask) => body(value).map(Self::MoveTask),
             Some(Action::Discard) => body(value).map(Self::Discard),
             Some(Action::Resolve) => body(value).map(Self::Resolve),
+            Some(Action::Cancel) => body(value).map(Self::Cancel),
             Some(Action::History) => body(value).map(Self::History),
             None => Err(serde::de::Error::custom("the answer names no action")),
         }

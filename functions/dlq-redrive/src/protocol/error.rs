@@ -48,6 +48,8 @@ pub enum RefusalCode {
     UnknownRun,
     /// The job is not in a state in which this can be done.
     WrongState,
+    /// The job has had another life since it was looked at.
+    StaleGeneration,
     /// Another run works on this queue.
     RunInProgress,
     /// SQS moves messages out of this queue by itself.

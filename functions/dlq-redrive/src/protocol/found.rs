@@ -151,6 +151,18 @@ pub struct Inspection {
     pub runs: Vec<RunSummary>,
 }
 
+/// Of `cancel`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancelled {
+    /// The job as it is now.
+    pub record: RecordSummary,
+    /// The name of the entry in the history.
+    pub run_id: String,
+    /// What comes next, in one sentence.
+    pub advice: String,
+}
+
 /// Of `resolve`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -16,10 +16,10 @@ mod verdict;
 pub use self::answer::Answer;
 pub use self::error::{Refusal, RefusalCode};
 pub use self::filter::Filter;
-pub use self::found::{DeadGroup, Inspection, ListAnswer, RecordSummary, Resolved, SeenMessage};
+pub use self::found::{Cancelled, DeadGroup, Inspection, ListAnswer, RecordSummary, Resolved, SeenMessage};
 pub use self::queue_status::{Depth, MoveTask, MoveTaskAnswer, QueueStatus, StatusAnswer, StuckJob};
 pub use self::request::{
-    Action, Discard, HistoryRequest, Inspect, List, MoveOperation, MoveTaskRequest, Redrive, Request, Resolve, ResolveAs,
+    Action, Cancel, Discard, HistoryRequest, Inspect, List, MoveOperation, MoveTaskRequest, Redrive, Request, Resolve, ResolveAs,
     StatusRequest,
 };
 pub use self::run::{DiscardAnswer, History, RedriveAnswer, RunState, RunSummary, Stopped, Tally};

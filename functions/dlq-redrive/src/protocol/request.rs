@@ -26,6 +26,8 @@ pub enum Request {
     Discard(Discard),
     /// Says what became of a job in doubt.
     Resolve(Resolve),
+    /// Takes a job back that is not done.
+    Cancel(Cancel),
     /// What operators did before.
     History(HistoryRequest),
 }
@@ -42,13 +44,23 @@ pub enum Action {
     MoveTask,
     Discard,
     Resolve,
+    Cancel,
     History,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 8] =
-        [Self::Status, Self::List, Self::Inspect, Self::Redrive, Self::MoveTask, Self::Discard, Self::Resolve, Self::History];
+    pub const ALL: [Self; 9] = [
+        Self::Status,
+        Self::List,
+        Self::Inspect,
+        Self::Redrive,
+        Self::MoveTask,
+        Self::Discard,
+        Self::Resolve,
+        Self::Cancel,
+        Self::History,
+    ];
 
     /// The name in requests and answers.
     #[must_use]
@@ -61,6 +73,7 @@ impl Action {
             Self::MoveTask => "moveTask",
             Self::Discard => "discard",
             Self::Resolve => "resolve",
+            Self::Cancel => "cancel",
             Self::History => "history",
         }
     }
@@ -242,6 +255,10 @@ pub struct Resolve {
     pub job_id: String,
     /// What became of it.
     pub r#as: ResolveAs,
+    /// The job's `generation` when its doubt was looked at. Where it has another one by now, nothing is done: another run is in doubt, or
+    /// none. Without it, the doubt that there is when the request comes is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
     /// `done`: the provider's id of the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
@@ -263,6 +280,21 @@ pub enum ResolveAs {
     Done,
     /// It did not, or shall happen once more: the job is dead as of now and can be redriven.
     RunAgain,
+}
+
+/// `cancel`: takes a job back that is accepted, waiting or dead, whoever has posted it. Its message is acknowledged without work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cancel {
+    /// The job's id.
+    pub job_id: String,
+    /// Why. Kept in the history.
+    #[schemars(length(min = 1, max = 500))]
+    pub reason: String,
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    pub claimed_by: Option<String>,
 }
 
 /// `history`: what operators did, the last first; or one run with its verdicts.
@@ -298,7 +330,7 @@ impl Request {
             return Err(invalid(vec![FieldError::new(
                 "/action",
                 "missing_member",
-                "the member is missing; it is one of status, list, inspect, redrive, moveTask, discard, resolve, history",
+                "the member is missing; it is one of status, list, inspect, redrive, moveTask, discard, resolve, cancel, history",
             )]));
         };
         let action: Action =
@@ -320,6 +352,7 @@ impl Request {
             Action::MoveTask => decode_value(&rest).map(Self::MoveTask),
             Action::Discard => decode_value(&rest).map(Self::Discard),
             Action::Resolve => decode_value(&rest).map(Self::Resolve),
+            Action::Cancel => decode_value(&rest).map(Self::Cancel),
             Action::History => decode_value(&rest).map(Self::History),
         };
         request.map_err(invalid)
@@ -336,6 +369,7 @@ impl Request {
             Self::MoveTask(_) => Action::MoveTask,
             Self::Discard(_) => Action::Discard,
             Self::Resolve(_) => Action::Resolve,
+            Self::Cancel(_) => Action::Cancel,
             Self::History(_) => Action::History,
         }
     }
@@ -354,6 +388,7 @@ impl Request {
             Self::MoveTask(request) => serde_json::to_value(request),
             Self::Discard(request) => serde_json::to_value(request),
             Self::Resolve(request) => serde_json::to_value(request),
+            Self::Cancel(request) => serde_json::to_value(request),
             Self::History(request) => serde_json::to_value(request),
         };
         let mut members = Map::from_iter([("action".to_owned(), self.action().as_str().into())]);

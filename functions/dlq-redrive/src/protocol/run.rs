@@ -118,7 +118,7 @@ pub struct History {
 pub struct RunSummary {
     /// Its name.
     pub run_id: String,
-    /// What was done: `redrive`, `discard`, `resolve` or `moveTask`.
+    /// What was done: `redrive`, `discard`, `resolve`, `cancel` or `moveTask`.
     pub action: Action,
     /// The queues, by their names in this stack.
     pub queues: Vec<String>,

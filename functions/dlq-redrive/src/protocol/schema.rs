@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::VERSION;
 use super::error::Refusal;
-use super::found::{Inspection, ListAnswer, Resolved};
+use super::found::{Cancelled, Inspection, ListAnswer, Resolved};
 use super::queue_status::{MoveTaskAnswer, StatusAnswer};
-use super::request::{Action, Discard, HistoryRequest, Inspect, List, MoveTaskRequest, Redrive, Resolve, StatusRequest};
+use super::request::{Action, Cancel, Discard, HistoryRequest, Inspect, List, MoveTaskRequest, Redrive, Resolve, StatusRequest};
 use super::run::{DiscardAnswer, History, RedriveAnswer};
 
 /// Of a request, of any action.
@@ -47,6 +47,7 @@ fn request_of(action: Action, generator: &mut SchemaGenerator) -> Value {
         Action::MoveTask => MoveTaskRequest::json_schema(generator),
         Action::Discard => Discard::json_schema(generator),
         Action::Resolve => Resolve::json_schema(generator),
+        Action::Cancel => Cancel::json_schema(generator),
         Action::History => HistoryRequest::json_schema(generator),
     };
     let mut schema = schema.to_value();
@@ -69,6 +70,7 @@ fn answer_to(action: Action, generator: &mut SchemaGenerator) -> Value {
         Action::MoveTask => of::<MoveTaskAnswer>(generator),
         Action::Discard => of::<DiscardAnswer>(generator),
         Action::Resolve => of::<Resolved>(generator),
+        Action::Cancel => of::<Cancelled>(generator),
         Action::History => of::<History>(generator),
     };
     let ok = "Whether everything was done that was asked for. What was left on purpose is no failure; what failed is.";

@@ -125,11 +125,17 @@ impl<'a> Admission<'a, '_> {
             // The part before died. It may have written pages that the run does not know: what waits to be written is two at most.
             progress.pages = progress.pages.saturating_add(2);
         }
+        let unwritten = progress.take_over();
         progress.verdicts_before = progress.verdicts;
         progress.at_work = true;
         run.summary.state = RunState::Continues;
         let parts = run.parts;
         let mut part = Part::new(self.workbench, self.order, self.invocation, run, progress, self.worker.clone());
+        if unwritten > 0 {
+            part.tell(format!(
+                "an earlier part of the run died: up to {unwritten} messages that it may have dealt with count towards max, and have no verdict"
+            ));
+        }
         // If this part dies too, the next one skips the pages of both.
         part.save(parts).await.map_err(refusal)?;
         Ok(Admitted::Now(Box::new(part)))

@@ -90,7 +90,7 @@ impl Part<'_> {
         let records = &self.workbench.records;
         join_all(job_ids.iter().map(|job_id| async move {
             let job_id = JobId::parse_stored(job_id).ok()?;
-            records.get(&job_id).await.ok().flatten()
+            self.waited_for(records.get(&job_id)).await?.ok().flatten()
         }))
         .await
     }

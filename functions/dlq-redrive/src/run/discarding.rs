@@ -8,7 +8,7 @@ use ikkai::idempotency::{Event, JobRecord, Status, Verdict};
 use ikkai::queue::{AttributeData, QueueName, ReceivedMessage};
 use serde_json::{Map, Value, json};
 
-use super::page::{PAUSE, Page};
+use super::page::{CLOCK_TOLERANCE, NOT_WAITED_FOR, PAUSE, Page};
 use super::part::{Part, Step};
 use super::rebuilt::{ON_ITS_WAY_DETAIL, may_be_on_its_way};
 use crate::archive::ArchiveError;
@@ -22,7 +22,8 @@ type Stays = (VerdictCode, Option<String>);
 impl Part<'_> {
     /// Removes a page of messages, as far as their records let them.
     pub(super) async fn discard(&mut self, page: Page<'_>) -> Step {
-        let (mut removable, mut unhandled, mut step) = (Vec::new(), Vec::new(), Ok(()));
+        let (mut removable, mut unhandled) = (Vec::new(), Vec::new());
+        let mut step = self.count_in_advance(page.letters.len()).await;
         for letter in page.letters {
             step = step.and_then(|()| self.in_time());
             if step.is_err() {
@@ -30,7 +31,8 @@ impl Part<'_> {
                 continue;
             }
             let now = self.workbench.clock.now();
-            match letter.places.iter().filter_map(|place| own_record(place, now)).find_map(|record| keeps(record, now)) {
+            let keeps = |record| keeps(record, now).or_else(|| is_leftover(record, &letter.message).then(leftover));
+            match letter.places.iter().filter_map(|place| own_record(place, now)).find_map(keeps) {
                 Some(stays) => self.keep(page.queue, letter, stays),
                 None if self.order.dry_run => self.keep(page.queue, letter, (VerdictCode::Discarded, None)),
                 None => match self.put_away(page.queue, &letter).await {
@@ -85,15 +87,18 @@ impl Part<'_> {
         let day = began.get(..10).unwrap_or(&began);
         let key = format!("{}/{day}/{}/{name}.json", queue.dead_letter_queue_name.as_str(), self.run.summary.run_id);
         let archive = &self.workbench.archive;
-        let put = match archive.put(&key, document).await {
-            // The same document under the same key: twice is as good as once.
-            Err(ArchiveError { .. }) => {
-                tokio::time::sleep(PAUSE).await;
-                archive.put(&key, document).await
+        let put = self.waited_for(async {
+            match archive.put(&key, document).await {
+                // The same document under the same key: twice is as good as once.
+                Err(ArchiveError { .. }) => {
+                    tokio::time::sleep(PAUSE).await;
+                    archive.put(&key, document).await
+                }
+                put => put,
             }
-            put => put,
-        };
-        put.map_err(|error| (VerdictCode::NotArchived, Some(error.to_string())))
+        });
+        let late = || Err(ArchiveError { code: "no answer before the invocation's end".to_owned() });
+        put.await.unwrap_or_else(late).map_err(|error| (VerdictCode::NotArchived, Some(error.to_string())))
     }
 
     async fn cancel(&mut self, record: &JobRecord) -> Result<(), Stays> {
@@ -103,13 +108,16 @@ impl Part<'_> {
         let event = Event::Cancel { keep_for: self.workbench.limits.record_retention };
         let ledger = &self.workbench.ledger;
         let found = || Some(Box::new(record.clone()));
-        let asked = match ledger.decide(&record.job_id, found(), &event).await {
-            Err(_) => {
-                tokio::time::sleep(PAUSE).await;
-                ledger.decide(&record.job_id, found(), &event).await
+        let asked = self.waited_for(async {
+            match ledger.decide(&record.job_id, found(), &event).await {
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    ledger.decide(&record.job_id, found(), &event).await
+                }
+                asked => asked,
             }
-            asked => asked,
-        };
+        });
+        let asked = asked.await.unwrap_or(Err(NOT_WAITED_FOR));
         self.record_failures = if asked.is_err() { self.record_failures + 1 } else { 0 };
         match asked {
             Ok(Verdict::Cancelled | Verdict::Missing | Verdict::TooLate(Status::Succeeded)) => Ok(()),
@@ -162,6 +170,21 @@ fn keeps(record: &JobRecord, now: EpochMillis) -> Option<Stays> {
         }
         _ => None,
     }
+}
+
+/// Whether a waiting job's message is not this one. When it was put back last, another message was sent; this one is older, and could not be
+/// deleted then. Which of the two goes through is not known here, so the job is not cancelled with it: a put-back may also have ended before it
+/// sent anything. Clocks differ: the message of the put-back itself may seem a little older than it.
+fn is_leftover(record: &JobRecord, message: &ReceivedMessage) -> bool {
+    let waits = matches!(record.status, Status::Accepted | Status::RetryScheduled);
+    let is_older = |put_back_at| message.sent_at.is_none_or(|sent| sent + CLOCK_TOLERANCE < put_back_at);
+    waits && record.put_back_at.is_some_and(is_older)
+}
+
+fn leftover() -> Stays {
+    let detail = "its job was put back since, and waits: another message of it may be in the queue. When the job has ended this one can be \
+                  discarded; put it back if nothing comes, or cancel the job";
+    (VerdictCode::Changed, Some(detail.to_owned()))
 }
 
 /// The record of the message's job. The job of a message with another payload lives on without it.

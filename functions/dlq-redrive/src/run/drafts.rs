@@ -85,6 +85,10 @@ impl Part<'_> {
     pub(super) async fn send_drafts(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Step {
         let drafts = self.keep_hidden(queue, drafts).await;
         let mut waiting = self.without_held_back(queue, drafts);
+        if let Err(end) = self.count_in_advance(waiting.len()).await {
+            self.give_back(queue, handles(&waiting)).await;
+            return Err(end);
+        }
         while !waiting.is_empty() {
             let count = self.pace.at_once().min(waiting.len());
             if self.in_time().is_err() || !self.pace.turn(count, self.time_left()).await {
@@ -97,7 +101,10 @@ impl Part<'_> {
             let ready = self.prepare_all(queue, waiting).await;
             let step = self.send_ready(queue, ready).await;
             if let Err(end) = step.and_then(|()| self.in_order("the jobs table takes no writes")) {
-                self.release_now(queue, handles(&later)).await;
+                match end {
+                    End::OutOfTime { .. } => self.give_back(queue, handles(&later)).await,
+                    End::Stopped(..) => self.release_now(queue, handles(&later)).await,
+                }
                 return Err(end);
             }
             waiting = later;
@@ -160,7 +167,13 @@ impl Part<'_> {
 
     /// Prepares the records, side by side. What cannot be sent has its verdict afterwards.
     async fn prepare_all(&mut self, queue: &StackQueue, drafts: Vec<Draft>) -> Vec<Ready> {
-        let prepared = join_all(drafts.iter().map(|draft| self.prepare(draft))).await;
+        let this = &*self;
+        let prepared = join_all(drafts.iter().map(|draft| async move {
+            // A record that was put back all the same waits for its message, which the next run sends.
+            let late = || Preparation::Left(VerdictCode::RecordFailed, Some("no answer before the invocation's end".to_owned()));
+            this.waited_for(this.prepare(draft)).await.unwrap_or_else(late)
+        }));
+        let prepared = prepared.await;
         let (mut ready, mut done) = (Vec::new(), Vec::new());
         for (draft, preparation) in drafts.into_iter().zip(prepared) {
             self.record_failures = match &preparation {
@@ -200,7 +213,7 @@ impl Part<'_> {
             let messages: Vec<_> = batch.iter().map(|ready| ready.message.clone()).collect();
             let verdicts = match target.queue_name.is_fifo() {
                 true => self.send_in_order(&target, &batch).await,
-                false => send_together(&target, &messages).await,
+                false => self.send_in_time(&target, &messages).await,
             };
             // One target that cannot be sent to does not keep the others from what is prepared for them.
             step = step.and(self.after_sending(queue, batch, &verdicts).await);
@@ -224,13 +237,20 @@ impl Part<'_> {
                 .map_or("", |(received, _)| received.deduplication_id.as_deref().unwrap_or(&received.message_id));
             let deduplication_id = Some(deduplication_id(former, &self.run.summary.run_id));
             let message = OutgoingMessage { deduplication_id, ..ready.message.clone() };
-            let verdict = send_together(target, std::slice::from_ref(&message)).await.pop().unwrap_or_else(|| Err(unanswered()));
+            let verdict =
+                self.send_in_time(target, std::slice::from_ref(&message)).await.pop().unwrap_or_else(|| Err(unanswered()));
             if verdict.is_err() {
                 self.hold_back(Some(target), group_id);
             }
             verdicts.push(verdict);
         }
         verdicts
+    }
+
+    /// What was not waited for may have gone out: it counts as unanswered.
+    async fn send_in_time(&self, target: &StackQueue, messages: &[OutgoingMessage]) -> Vec<SendVerdict> {
+        let sent = self.waited_for(send_together(target, messages)).await;
+        sent.unwrap_or_else(|| messages.iter().map(|_| Err(unanswered())).collect())
     }
 
     async fn after_sending(&mut self, queue: &StackQueue, batch: Vec<Ready>, verdicts: &[SendVerdict]) -> Step {
@@ -261,14 +281,20 @@ impl Part<'_> {
     fn note_unsent(&mut self, queue: &StackQueue, ready: Ready, error: &QueueError) -> Step {
         if matches!(error, QueueError::Unavailable { .. }) {
             self.send_failures += 1;
-            // It may have gone out.
+            // It may have gone out, so it counts, and a run never exceeds its `max`.
+            self.progress.counted += 1;
             self.sent_here.extend(ready.running);
         }
         let message_id = ready.received.as_ref().map(|(received, _)| received.message_id.clone());
         self.left.extend(ready.received.map(|(received, _)| received));
         let verdict = VerdictCode::SendFailed;
         self.note_verdict(queue, MessageVerdict { message_id, job_ids: ready.job_ids, verdict, detail: Some(error.to_string()) });
-        if concerns_queue(error) || self.send_failures >= FAILURES_IN_A_ROW {
+        let has_failed_often = self.send_failures >= FAILURES_IN_A_ROW;
+        if has_failed_often && !concerns_queue(error) {
+            // What was not waited for says nothing about the target: the next part finds out.
+            self.in_time()?;
+        }
+        if concerns_queue(error) || has_failed_often {
             let detail = format!("{}: {error}", ready.target.queue_name.as_str());
             return Err(End::Stopped(Stopped::TargetUnavailable, detail));
         }

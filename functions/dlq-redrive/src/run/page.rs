@@ -16,10 +16,14 @@ use crate::queues::StackQueue;
 use crate::sweep::Sweep;
 
 /// A message that was sent less than this after the run's start counts as one that was there: clocks differ.
-const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
+pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// A call that failed is repeated after this time.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
+
+/// A record that was not read before the invocation's last moments.
+pub(super) const NOT_WAITED_FOR: StoreError =
+    StoreError::Throttled { operation: "a call that took until the end of the invocation" };
 
 /// Messages that the run means, out of one receive.
 pub(super) struct Page<'q> {
@@ -61,27 +65,35 @@ impl Part<'_> {
 
     async fn receive(&self, sweep: &mut Sweep<'_>) -> Result<Vec<ReceivedMessage>, End> {
         let room = usize::try_from(self.room().min(PAGE)).unwrap_or(MAX_ENTRIES);
-        match sweep.next(room).await {
-            Err(QueueError::Unavailable { .. }) => {
-                tokio::time::sleep(PAUSE).await;
-                sweep.next(room).await
+        let received = self.waited_for(async {
+            match sweep.next(room).await {
+                Err(QueueError::Unavailable { .. }) => {
+                    tokio::time::sleep(PAUSE).await;
+                    sweep.next(room).await
+                }
+                received => received,
             }
-            received => received,
-        }
-        .map_err(|error| End::Stopped(Stopped::Unavailable, format!("the dead-letter queue: {error}")))
+        });
+        // What was taken without an answer comes out by itself.
+        let received = received.await.ok_or(End::OutOfTime { resume_in: Duration::ZERO })?;
+        received.map_err(|error| End::Stopped(Stopped::Unavailable, format!("the dead-letter queue: {error}")))
     }
 
     /// Reads the records of each message's jobs, side by side.
     async fn read(&mut self, queue: &StackQueue, messages: Vec<ReceivedMessage>, sweep: &mut Sweep<'_>) -> Vec<DeadLetter> {
         let records = &*self.workbench.records;
+        let this = &*self;
         let reads = join_all(messages.into_iter().map(|message| async move {
-            match DeadLetter::read(message.clone(), queue, records).await {
-                Err(_) => {
-                    tokio::time::sleep(PAUSE).await;
-                    DeadLetter::read(message.clone(), queue, records).await.map_err(|error| (message, error))
+            let read = this.waited_for(async {
+                match DeadLetter::read(message.clone(), queue, records).await {
+                    Err(_) => {
+                        tokio::time::sleep(PAUSE).await;
+                        DeadLetter::read(message.clone(), queue, records).await
+                    }
+                    read => read,
                 }
-                read => read.map_err(|error| (message, error)),
-            }
+            });
+            read.await.unwrap_or(Err(NOT_WAITED_FOR)).map_err(|error| (message, error))
         }));
         let mut letters = Vec::new();
         for read in reads.await {
@@ -183,6 +195,8 @@ impl Part<'_> {
         if self.record_failures < FAILURES_IN_A_ROW {
             return Ok(());
         }
+        // What was not waited for says nothing about the table: the next part finds out.
+        self.in_time()?;
         Err(End::Stopped(Stopped::Unavailable, format!("{problem}; the last {FAILURES_IN_A_ROW} tries failed")))
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Part<'a> {
     pub(super) worker: String,
     /// Nothing new is begun from here on.
     pub(super) end: EpochMillis,
+    /// No call is waited for beyond this: what is left of the invocation is for writing down what happened.
+    pub(super) last_call: EpochMillis,
     pub(super) pace: Pace,
     /// Jobs that this part has sent.
     pub(super) sent_here: HashSet<String>,
@@ -82,6 +84,7 @@ impl<'a> Part<'a> {
             progress,
             worker,
             end: invocation.deadline - workbench.limits.reserve,
+            last_call: invocation.deadline - workbench.limits.reserve / 2,
             pace: Pace::new(rate),
             sent_here: HashSet::new(),
             late: 0,
@@ -119,6 +122,7 @@ impl<'a> Part<'a> {
     /// Goes through one dead-letter queue. What is left of it stays hidden when the run goes on, so that the next part does not
     /// read it again.
     async fn go_through(&mut self, queue: &StackQueue) -> Step {
+        let gone_before = self.progress.gone;
         let mut sweep = Sweep::new(&*queue.dead_letters, self.workbench.limits.sweep);
         let outcome = self.pages(queue, &mut sweep).await;
         let outcome = self.before_going_on(outcome).await;
@@ -129,11 +133,36 @@ impl<'a> Part<'a> {
             return outcome;
         }
         if !aside.is_empty() {
-            self.note = Some("messages without a job cannot be a canary; they were left, put them back without one".to_owned());
+            self.tell("messages without a job cannot be a canary; they were left, put them back without one".to_owned());
         }
         aside.iter().for_each(|draft| sweep.leave(&draft.letter.message));
+        if outcome.is_ok() {
+            self.tell_of_hidden_groups(queue, gone_before + sweep.seen() as u64, sweep.groups_left());
+        }
         sweep.release().await;
         outcome
+    }
+
+    /// A FIFO queue gives out nothing more of a group while one of its messages is hidden, and what was left is hidden until the end. To show it
+    /// earlier would only bring it again.
+    fn tell_of_hidden_groups(&mut self, queue: &StackQueue, known: u64, groups: usize) {
+        let snapshot = self.progress.snapshots.get(self.progress.queue).copied().unwrap_or(0);
+        let unseen = snapshot.saturating_sub(known);
+        if queue.dead_letter_queue_name.is_fifo() && groups > 0 && unseen > 0 && self.room() > 0 && !self.has_found_all() {
+            self.tell(format!(
+                "{unseen} of the {snapshot} messages in {} did not come out: they stand behind messages that were left, in {groups} groups of a \
+                 FIFO queue at most. Deal with what was left, see the verdicts and the filter, then run again",
+                queue.dead_letter_queue_name.as_str()
+            ));
+        }
+    }
+
+    /// Something that the caller has to know.
+    pub(super) fn tell(&mut self, news: String) {
+        self.note = Some(match self.note.take() {
+            Some(note) => format!("{note}; {news}"),
+            None => news,
+        });
     }
 
     async fn pages(&mut self, queue: &StackQueue, sweep: &mut Sweep<'_>) -> Step {
@@ -201,6 +230,11 @@ impl<'a> Part<'a> {
 
     pub(super) fn in_time(&self) -> Step {
         if self.workbench.clock.now() < self.end { Ok(()) } else { Err(End::OutOfTime { resume_in: Duration::ZERO }) }
+    }
+
+    /// Waits for a call, but not into the time that is kept for the end. What was not waited for may have been done all the same.
+    pub(super) async fn waited_for<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout(self.last_call.since(self.workbench.clock.now()), call).await.ok()
     }
 
     /// The time until nothing new is begun.

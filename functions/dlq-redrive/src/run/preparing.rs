@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use ikkai::clock::EpochMillis;
 use ikkai::consumer::MessageContent;
-use ikkai::idempotency::{Event, JobRecord, PutBack, Status, StoreError, Verdict};
+use ikkai::idempotency::{Event, JobRecord, PutBack, StoreError, Verdict};
 use ikkai::job::JobId;
 use ikkai::queue::OutgoingMessage;
 
@@ -42,7 +42,7 @@ impl Draft {
     /// Whether it can be known what becomes of the message: one of its jobs runs now. What is no job gets another record after every
     /// sending.
     pub(super) fn can_be_followed(&self, now: EpochMillis) -> bool {
-        !self.resets.is_empty() || !waiting_jobs(&self.letter, now).is_empty()
+        !self.resets.is_empty() || !unrecorded_jobs(&self.letter, now).is_empty()
     }
 }
 
@@ -57,7 +57,7 @@ impl Part<'_> {
         if ready.is_empty() && !draft.resets.is_empty() {
             return none_runs(draft, answers);
         }
-        let mut running = waiting_jobs(&draft.letter, self.workbench.clock.now());
+        let mut running = unrecorded_jobs(&draft.letter, self.workbench.clock.now());
         running.extend(ready.into_iter().map(|((job_id, _), _)| job_id.as_str().to_owned()));
         let mut message = draft.letter.message.copy();
         if let Some(job_id) = &draft.rebuilt_from {
@@ -179,14 +179,11 @@ fn none_runs(draft: &Draft, answers: Vec<Answered>) -> Preparation {
     }
 }
 
-/// Jobs of a message that wait for it without being put back.
-fn waiting_jobs(letter: &DeadLetter, now: EpochMillis) -> Vec<String> {
-    let waits = |place: &&Place| match (&place.content, place.record.as_ref().filter(|record| !record.is_expired(now))) {
-        (MessageContent::Job { .. }, None) => true,
-        (MessageContent::Job { .. }, Some(record)) => matches!(record.status, Status::Accepted | Status::RetryScheduled),
-        _ => false,
-    };
-    letter.places.iter().filter(waits).filter_map(Place::job_id).map(|job_id| job_id.as_str().to_owned()).collect()
+/// Jobs of a message that run with it and have no record that could be put back.
+fn unrecorded_jobs(letter: &DeadLetter, now: EpochMillis) -> Vec<String> {
+    let is_recorded = |place: &Place| place.record.as_ref().is_some_and(|record| !record.is_expired(now));
+    let runs = |place: &&Place| matches!(place.content, MessageContent::Job { .. }) && !is_recorded(place);
+    letter.places.iter().filter(runs).filter_map(Place::job_id).map(|job_id| job_id.as_str().to_owned()).collect()
 }
 
 fn record_in<'l>(letter: &'l DeadLetter, job_id: &JobId) -> Option<&'l JobRecord> {

@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 use ikkai::clock::EpochMillis;
 use serde::{Deserialize, Serialize};
 
+/// Until so many messages count towards the run's `max`, each page of messages is written down by itself.
+pub(super) const COUNTED_CLOSELY: u64 = 100;
+
+/// So many messages are counted in advance later on.
+const LARGE_RESERVE: u64 = 100;
+
 /// Jobs that are watched at most.
 const MOST_WATCHED: usize = 50;
 
@@ -26,6 +32,9 @@ pub(super) struct Progress {
     pub(super) gone: u64,
     /// Messages and jobs that count towards the run's `max`.
     pub(super) counted: u64,
+    /// Up to so many may count by the messages that are being sent. Should the part die, they count: some of them may have gone out.
+    #[serde(default)]
+    pub(super) reserved: u64,
     /// Where the canary is.
     pub(super) canary: Canary,
     /// Jobs that were sent, and are not known to be over. One that is dead or in doubt has failed again: it was neither when it
@@ -72,6 +81,36 @@ pub(super) enum Canary {
 }
 
 impl Progress {
+    /// Counts messages before they are sent, and returns how many an earlier part had counted and not written down:
+    ///
+    /// ```text
+    /// a part counts what it has sent, and writes the number down
+    /// it sends ten more, and dies
+    /// the next part knows nothing of the ten, and would send ten more than the run may
+    /// ```
+    pub(super) fn take_over(&mut self) -> u64 {
+        let unwritten = if self.at_work { self.reserved.saturating_sub(self.counted) } else { 0 };
+        self.counted += unwritten;
+        unwritten
+    }
+
+    /// Counts `next` messages in advance, later on more of them at a time; whether that is news, and has to be written down before they are sent.
+    pub(super) fn reserve(&mut self, next: u64, most: u64) -> bool {
+        if self.reserved >= self.counted.saturating_add(next) {
+            return false;
+        }
+        let ahead = if self.counted < COUNTED_CLOSELY { next } else { next.max(LARGE_RESERVE) };
+        self.reserved = self.counted.saturating_add(ahead).min(most.max(self.counted.saturating_add(next)));
+        true
+    }
+
+    /// Nothing is being sent. While messages are counted closely, a death from here on costs none of them.
+    pub(super) fn settle(&mut self) {
+        if self.counted <= COUNTED_CLOSELY {
+            self.reserved = self.counted;
+        }
+    }
+
     /// Remembers jobs that were sent, as long as there is room: who is watched stays so until it is over, or jobs that take long to
     /// fail would never be seen to.
     pub(super) fn watch(&mut self, jobs: &[String]) {

@@ -92,6 +92,7 @@ impl Part<'_> {
             Fate::Open => match self.order.task {
                 Task::PutBack(_) => self.send_rebuilt(queue, &record).await,
                 Task::Discard => {
+                    self.count_in_advance(1).await?;
                     self.discard_job(queue, &record).await;
                     Ok(())
                 }
@@ -119,7 +120,9 @@ impl Part<'_> {
         if !self.pace.turn(1, self.time_left()).await {
             return Err(End::OutOfTime { resume_in: Duration::ZERO });
         }
-        match self.put_back_patched(record).await {
+        self.count_in_advance(1).await?;
+        let late = || Err(Answered::Not(VerdictCode::RecordFailed, Some("no answer before the invocation's end".to_owned())));
+        match self.waited_for(self.put_back_patched(record)).await.unwrap_or_else(late) {
             Ok(body) => {
                 let ready = Ready {
                     received: None,

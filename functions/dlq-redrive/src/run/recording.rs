@@ -5,6 +5,7 @@ use ikkai::observability::Metric;
 use super::admission::MOST_VERDICTS;
 use super::closing::journalled;
 use super::part::{End, Part, Step};
+use super::progress::COUNTED_CLOSELY;
 use crate::dead_letter::DeadLetter;
 use crate::journal::JournalError;
 use crate::protocol::{MessageVerdict, Stopped, VerdictCode};
@@ -12,9 +13,6 @@ use crate::queues::StackQueue;
 
 /// Verdicts on a page of the journal.
 const PAGE_OF_VERDICTS: usize = 100;
-
-/// Until so many messages count towards the run's `max`, each page of messages is written down.
-const COUNTED_CLOSELY: u64 = 100;
 
 impl Part<'_> {
     /// Notes what became of a message.
@@ -92,7 +90,19 @@ impl Part<'_> {
     /// that dies must not make much more of a small `max`.
     pub(super) async fn checkpoint(&mut self) -> Step {
         let is_at_its_beginning = self.progress.counted <= COUNTED_CLOSELY && !self.unwritten.is_empty();
-        if self.unwritten.len() >= PAGE_OF_VERDICTS || is_at_its_beginning { self.write_down().await } else { Ok(()) }
+        if self.unwritten.len() < PAGE_OF_VERDICTS && !is_at_its_beginning {
+            return Ok(());
+        }
+        self.progress.settle();
+        self.write_down().await
+    }
+
+    /// Counts messages that are about to be sent or removed, so that a part that dies does not make more of `max`.
+    pub(super) async fn count_in_advance(&mut self, messages: usize) -> Step {
+        if self.order.dry_run || !self.progress.reserve(messages as u64, self.order.max) {
+            return Ok(());
+        }
+        self.write_down().await
     }
 
     /// Writes down how far the run is.

@@ -110,7 +110,10 @@ async fn a_lock_insists_on_a_free_queue_and_an_unlock_on_its_holder() {
     assert_eq!(journal(&stub).unlock("email", "run-1").await, Ok(()), "somebody else has it");
     let requests: Vec<Value> = stub.requests().iter().map(Request::json).collect();
     assert_eq!(requests[0]["ConditionExpression"], "attribute_not_exists(pk) OR #run_id = :run_id OR #until <= :now");
-    assert_eq!(requests[0]["Item"].get("expires_at"), None, "a live lock never expires");
+    let until_seconds = until.as_i64() / 1_000;
+    let expires_at: i64 = requests[0]["Item"]["expires_at"]["N"].as_str().unwrap().parse().unwrap();
+    assert!(expires_at > until_seconds + 600, "no clock's lead removes a live lock: {expires_at}");
+    assert!(expires_at < until_seconds + 86_400, "nor does one stay that a run which died has left: {expires_at}");
     assert_eq!(
         (&requests[1]["ConditionExpression"], &requests[1]["Key"]["sk"]["S"]),
         (&json!("#run_id = :run_id"), &json!("lock"))

@@ -90,10 +90,10 @@ fn every_status_has_its_plan() {
     let begun = JobRecord { effect_begun: true, ..abandoned() };
     let later = JobRecord { retry_at: Some(NOW + MINUTE), ..record(Status::RetryScheduled) };
     for (stored, expected) in [
-        (record(Status::Accepted), send()),
-        (record(Status::RetryScheduled), send()),
-        (later, send()),
-        (worn(record(Status::Accepted)), send()),
+        (record(Status::Accepted), reset(2)),
+        (record(Status::RetryScheduled), reset(2)),
+        (later, reset(2)),
+        (worn(record(Status::Accepted)), reset(10)),
         (record(Status::Dead), reset(2)),
         (JobRecord { generation: 9, ..record(Status::Dead) }, reset(9)),
         (worn(record(Status::Dead)), Plan::Leave(VerdictCode::Quarantined)),
@@ -143,7 +143,7 @@ fn a_message_of_a_mended_job_is_made_again_and_one_of_other_content_stays() {
         let rebuilt = |resets| Plan::Send { resets, rebuilt_from: Some(job_id("a")) };
         let place = |status| vec![with_digest(Some(former), Some(mended(status)))];
         assert_eq!(planned(place(Status::Dead), RULES), rebuilt(vec![(job_id("a"), 2)]));
-        assert_eq!(planned(place(Status::Accepted), RULES), rebuilt(Vec::new()));
+        assert_eq!(planned(place(Status::Accepted), RULES), rebuilt(vec![(job_id("a"), 2)]));
         assert_eq!(planned(place(Status::Succeeded), RULES), Plan::Delete);
         assert_eq!(planned(place(Status::InDoubt), RULES), Plan::Leave(VerdictCode::InDoubt));
     }
@@ -197,8 +197,9 @@ proptest! {
         let answer = transition(Some(&stored), &Event::PutBack(wish), NOW).verdict;
         let plan = planned(vec![job(stored.clone())], Rules { override_quarantine, ..RULES });
         let foreseen = match (&plan, &answer) {
-            (Plan::Send { resets, .. }, Verdict::Done(Status::Accepted) | Verdict::InDoubt(_)) => resets.len() == 1,
-            (Plan::Send { resets, .. }, Verdict::Waiting(_)) => resets.is_empty(),
+            (Plan::Send { resets, .. }, Verdict::Done(Status::Accepted) | Verdict::InDoubt(_) | Verdict::Waiting(_)) => {
+                resets.len() == 1
+            }
             (Plan::Delete, Verdict::AlreadySucceeded(_) | Verdict::Cancelled) => true,
             (Plan::Leave(VerdictCode::Running), Verdict::RunningElsewhere(_)) => true,
             (Plan::Leave(VerdictCode::InDoubt), Verdict::WasInDoubt(_)) => true,

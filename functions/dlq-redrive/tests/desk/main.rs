@@ -1,5 +1,6 @@
 //! What operators ask about queues, jobs and runs, on doubles of everything.
 
+mod cancelling;
 mod history;
 mod inspecting;
 mod listing;

@@ -1,5 +1,7 @@
 //! `resolve`.
 
+use std::time::Duration;
+
 use dlq_redrive::journal::{JournalError, JournalFault};
 use dlq_redrive::protocol::RunState;
 use ikkai::idempotency::{ErrorClass, JobRecord, Status};
@@ -84,6 +86,51 @@ async fn the_same_resolution_again_changes_nothing_and_tells_the_caller_again() 
     let stored = scene.stored(&other);
     scene.done(resolve(other.as_str(), "runAgain")).await;
     assert_eq!(scene.stored(&other), stored);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doubt_that_came_after_the_look_is_not_resolved() {
+    let scene = Scene::new();
+    let job_id = scene.record("mail", |record| {
+        in_doubt(record);
+        record.generation = 3;
+    });
+    let looked_at = |generation: u32, r#as| {
+        let mut request = resolve(job_id.as_str(), r#as);
+        request["generation"] = generation.into();
+        request
+    };
+    let stored = scene.stored(&job_id);
+    for r#as in ["done", "runAgain"] {
+        let (code, message) = scene.refused(looked_at(2, r#as)).await;
+        assert_eq!(code, "stale_generation");
+        assert!(
+            message.contains("generation 2") && message.contains("generation 3") && message.contains("in_doubt"),
+            "{message}"
+        );
+    }
+    assert_eq!((scene.stored(&job_id), scene.journal.runs().len()), (stored, 0), "nothing was done, nothing is told");
+    let answer = scene.done(looked_at(3, "done")).await;
+    assert_eq!((&answer["record"]["status"], &answer["record"]["generation"]), (&json!("succeeded"), &json!(3)));
+    assert_eq!(scene.done(looked_at(3, "done")).await["ok"], true, "the same resolution again");
+    assert_eq!(scene.refused(looked_at(2, "done")).await.0, "stale_generation", "what has ended well is another doubt's end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doubt_that_comes_between_the_look_and_the_write_is_not_resolved() {
+    let scene = Scene::new();
+    let job_id = scene.record("mail", in_doubt);
+    scene.store.fail_next(StoreCall::Replace, StoreFault::Delay(Duration::from_secs(1)));
+    let put_back_meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let mut record = scene.stored(&job_id);
+        (record.generation, record.updated_at) = (1, record.updated_at + Duration::from_millis(500));
+        scene.jobs.put(record);
+    };
+    let (refused, ()) = tokio::join!(scene.refused(resolve(job_id.as_str(), "done")), put_back_meanwhile);
+    assert_eq!(refused.0, "stale_generation");
+    assert_eq!(scene.stored(&job_id).status, Status::InDoubt);
+    assert_eq!(scene.journal.runs()[0].summary.state, RunState::Stopped);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use dlq_redrive::archive::{ArchiveError, ArchiveFault};
 use dlq_redrive::protocol::{RefusalCode, RunState, VerdictCode};
 use ikkai::idempotency::{ErrorClass, LastError, Status};
 use ikkai::job::payload_digest;
-use ikkai::queue::{AttributeData, AttributeValue, OutgoingMessage, QueueError};
+use ikkai::queue::{AttributeData, AttributeValue, Inbox, OutgoingMessage, QueueError};
 use ikkai::testing::{SqsFault, SqsOperation, StoreCall, StoreFault};
 use serde_json::json;
 
@@ -167,6 +167,46 @@ async fn a_job_that_was_just_put_back_is_not_taken_back_with_its_leftover() {
     assert!(answer.run.verdicts[0].detail.as_deref().is_some_and(|detail| detail.contains("on its way")));
     assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::Accepted, 1));
     assert!(scene.archive.documents().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_put_back_long_ago_and_waits_is_not_taken_back_with_its_leftover() {
+    for status in [Status::Dead, Status::RetryScheduled] {
+        let mut scene = Scene::new();
+        scene.workbench.limits.sweep.hidden_for = Duration::from_secs(60);
+        let job = scene.buried("mail-1", |record| record.status = status);
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let refused = QueueError::Refused { operation: "DeleteMessageBatch", code: "AccessDenied".into() };
+        scene.sqs.fail_next("email-dlq", SqsOperation::Delete, SqsFault::Refuse(refused));
+        assert_eq!(codes(&scene.redrive(json!({})).await.unwrap().verdicts), [VerdictCode::SentNotDeleted]);
+        // The copy fails for a while, and waits for hours.
+        scene.set(&job, |record| (record.status, record.attempts) = (Status::RetryScheduled, 1));
+        tokio::time::sleep(Duration::from_secs(7_200)).await;
+        let answer = scene.discard(json!({})).await.unwrap();
+        assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Changed], "{status}: {answer:?}");
+        assert!(answer.run.verdicts[0].detail.as_deref().is_some_and(|detail| detail.contains("put back since")), "{answer:?}");
+        assert_eq!((scene.record(&job).status, scene.archive.documents().len()), (Status::RetryScheduled, 0));
+        // Once the copy has gone through, the leftover is only a message.
+        scene.set(&job, |record| record.status = Status::Succeeded);
+        assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::Discarded]);
+        assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::Succeeded, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_message_of_the_put_back_itself_takes_its_job_back() {
+    let scene = Scene::new();
+    let job = scene.dead("mail-1");
+    assert_eq!(codes(&scene.redrive(json!({})).await.unwrap().verdicts), [VerdictCode::Redriven]);
+    // Its receives are used up by throttling: SQS moves it, with the time when it was sent. The operator's clock was a little ahead.
+    let copy = scene.messages("email").remove(0);
+    let received = scene.sqs.queue("email").receive(1, Duration::ZERO, Duration::ZERO).await.unwrap().remove(0);
+    scene.sqs.queue("email").delete(&[received.receipt_handle]).await.unwrap();
+    scene.sqs.bury("email", &[OutgoingMessage::new(copy.body)]);
+    scene.set(&job, |record| record.put_back_at = Some(record.put_back_at.unwrap() + Duration::from_secs(3)));
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!((codes(&answer.run.verdicts), scene.record(&job).status), (vec![VerdictCode::Discarded], Status::Cancelled));
 }
 
 #[tokio::test(start_paused = true)]

@@ -84,6 +84,26 @@ async fn what_follows_a_message_that_could_not_be_sent_waits_and_other_groups_do
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_stands_behind_messages_that_were_left_is_told_of() {
+    let scene = Scene::fifo();
+    let messages: Vec<_> = (0..40).map(|index| message(&scene, &format!("mail-{index:02}"), ["a", "b"][index % 2])).collect();
+    scene.sqs.bury("email.fifo", &messages);
+    let head = scene.records.all().into_iter().find(|record| record.idempotency_key.as_deref() == Some("mail-00")).unwrap();
+    scene.set(&head.job_id, |record| record.status = Status::InDoubt);
+    let answer = scene.redrive(json!({})).await.unwrap();
+    let sent = bodies_by_group(&scene, "email.fifo");
+    let behind = 40 - answer.tally.seen;
+    assert!(behind > 0 && sent["b"].len() == 20, "{answer:?}");
+    let detail = answer.detail.as_deref().unwrap_or_default();
+    assert!(detail.starts_with(&format!("{behind} of the 40 messages in email-dlq.fifo did not come out")), "{detail}");
+    assert!(detail.contains("behind messages that were left, in 1 group"), "{detail}");
+    // What was left is dealt with, and then nothing hides the others.
+    scene.set(&head.job_id, |record| record.status = Status::Succeeded);
+    let answer = scene.redrive(json!({})).await.unwrap();
+    assert_eq!((answer.detail, scene.messages("email-dlq.fifo").len()), (None, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_of_a_fifo_queue_without_a_message_is_not_made_again() {
     let scene = Scene::fifo();
     let (record, _) = email("mail-1", Status::Dead, scene.now());

@@ -210,6 +210,73 @@ async fn a_part_that_dies_does_not_make_more_of_max() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn wherever_a_part_dies_no_more_than_max_are_put_back() {
+    for (moment, max) in [Moment::Before, Moment::After].into_iter().flat_map(|moment| [(moment, 15), (moment, 130)]) {
+        // The depth, then a receive, a send and a delete for each page.
+        for call in 1..=3 * max / 10 + 3 {
+            let scene = Scene::new();
+            scene.many_dead(300);
+            scene.sqs.crash_at(call, moment);
+            let request = json!({ "max": max, "runId": "run-1", "stopAtReturnedPercent": 100 });
+            let died = tokio::select! {
+                _ = scene.redrive(request.clone()) => false,
+                () = scene.sqs.crashed() => true,
+            };
+            scene.sqs.heal();
+            tokio::time::sleep(Duration::from_secs(1_000)).await;
+            let answer = scene.redrive(request).await.unwrap();
+            let sent = scene.messages("email").len() as u64;
+            assert!(sent <= max, "{sent} of {max} at {call} {moment:?}: {answer:?}");
+            // What is not known is one page at first, and no more than two hundred later.
+            let unknown = if sent < 100 { 10 } else { 100 };
+            assert!(sent + unknown >= max, "{sent} of {max} at {call} {moment:?}: {answer:?}");
+            let told = answer.detail.as_deref().is_some_and(|detail| detail.contains("count towards max"));
+            assert!(told || sent == max || !died, "{sent} of {max} at {call} {moment:?}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_been_sent_counts_towards_max() {
+    let scene = Scene::new();
+    scene.many_dead(30);
+    for _ in 0..2 {
+        scene.sqs.fail_next("email", SqsOperation::Send, SqsFault::LoseAnswer);
+    }
+    let answer = scene.redrive(json!({ "max": 10, "ratePerSecond": 5 })).await.unwrap();
+    assert_eq!(answer.tally.by_verdict[&VerdictCode::SendFailed], 5);
+    assert_eq!(answer.tally.redriven, 5, "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_was_begun_just_before_the_end_does_not_outlast_the_invocation() {
+    let hanging = || SqsFault::Delay(Duration::from_secs(60));
+    for (queue, operation, verdict) in
+        [("email", SqsOperation::Send, VerdictCode::SendFailed), ("email-dlq", SqsOperation::Delete, VerdictCode::SentNotDeleted)]
+    {
+        let scene = Scene::new();
+        scene.many_dead(40);
+        // The page at hand when a call hangs, with a second left before nothing new is begun.
+        scene.sqs.fail_next("email-dlq", SqsOperation::Receive, SqsFault::Delay(Duration::from_secs(24)));
+        scene.sqs.fail_next(queue, operation, hanging());
+        let began = scene.now();
+        let answer = scene.redrive_within(Duration::from_secs(45), json!({ "runId": "run-1" })).await.unwrap();
+        let took = scene.now().since(began);
+        assert!(took < Duration::from_secs(45), "{operation:?}: {took:?}");
+        assert_eq!(answer.state, RunState::Continues, "{operation:?}: {answer:?}");
+        assert_eq!(codes(&answer.verdicts), vec![verdict; 10], "{operation:?}");
+        assert_eq!(scene.journal.lock_of("run/run-1"), None, "written down and let go");
+    }
+    let scene = Scene::new();
+    scene.many_dead(5);
+    scene.sqs.fail_next("email-dlq", SqsOperation::Receive, hanging());
+    let began = scene.now();
+    let answer = scene.redrive_within(Duration::from_secs(45), json!({})).await.unwrap();
+    assert_eq!((answer.state, answer.tally.seen), (RunState::Continues, 0));
+    assert!(scene.now().since(began) < Duration::from_secs(45));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_receive_that_takes_all_the_time_is_followed_by_nothing() {
     let scene = Scene::new();
     scene.many_dead(15);

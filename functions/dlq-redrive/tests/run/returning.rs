@@ -7,7 +7,7 @@ use ikkai::idempotency::Status;
 use ikkai::queue::{Inbox, OutgoingMessage};
 use serde_json::json;
 
-use crate::consumer::{Consumer, Mood};
+use crate::consumer::{Consumer, Mood, Statements};
 use crate::scene::{Scene, check_sums, envelope};
 
 #[tokio::test(start_paused = true)]
@@ -41,6 +41,29 @@ async fn a_run_without_a_limit_goes_on_and_puts_each_job_back_once() {
     assert_eq!((last.state, last.tally.redriven), (RunState::Finished, 200), "{:?}", last.tally);
     assert!(jobs.iter().all(|job| scene.record(job).generation == 1), "no job was put back twice by one run");
     check_sums(last);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_lacks_its_private_data_dies_of_it_again_however_it_is_put_back() {
+    let scene = Scene::new();
+    let consumer = Consumer::of(&scene, Statements);
+    let job = envelope("mail-1");
+    let job_id = job.job_id.clone().unwrap();
+    scene.sqs.bury("email", &[OutgoingMessage::new(job.to_body())]);
+    for round in 0..3 {
+        scene.redrive(json!({})).await.unwrap();
+        for _ in 0..6 {
+            consumer.work_off().await;
+            tokio::time::sleep(Duration::from_secs(200)).await;
+        }
+        let record = scene.record(&job_id);
+        let code = record.last_error.as_ref().map(|error| error.code.as_str());
+        assert_eq!((record.status, code, record.generation), (Status::Dead, Some("record_missing"), round), "never run");
+        assert_eq!(scene.messages("email-dlq").len(), 1);
+        let advice = dlq_redrive::protocol::Request::read(json!({"action": "inspect", "jobId": job_id.as_str()})).unwrap();
+        let inspected = scene.workbench.answer(advice.to_json(), &scene.invocation()).await.to_json();
+        assert!(inspected["advice"].as_str().unwrap().contains("post it through the API"), "{inspected}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

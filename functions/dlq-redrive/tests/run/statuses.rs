@@ -32,7 +32,13 @@ async fn a_job_that_was_never_given_up_is_sent_as_it_is() {
         let job = scene.buried("mail-1", |record| record.status = status);
         let answer = scene.redrive(json!({})).await.unwrap();
         assert_eq!(codes(&answer.verdicts), [VerdictCode::Redriven]);
-        assert_eq!((scene.record(&job).generation, scene.store.writes()), (0, 0), "{status}: no put-back");
+        let record = scene.record(&job);
+        assert_eq!(
+            (record.status, record.generation, record.put_back_at),
+            (status, 0, Some(scene.now())),
+            "no new life, but noted"
+        );
+        assert_eq!(scene.store.writes(), 1);
     }
 }
 

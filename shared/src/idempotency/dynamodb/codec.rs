@@ -53,6 +53,7 @@ pub(super) fn attributes(record: &JobRecord) -> Vec<(&'static str, AttributeValu
     set("accept_token", record.accept_token.as_deref().map(text));
     set("send_lease_until", record.send_lease_until.map(millis));
     set("enqueued_at", record.enqueued_at.map(millis));
+    set("put_back_at", record.put_back_at.map(millis));
     set("retry_at", record.retry_at.map(millis));
     set("schema_held_since", record.schema_held_since.map(millis));
     set("expires_at", record.expires_at.map(|end| number(end.as_i64())));
@@ -92,6 +93,7 @@ pub(super) fn record(item: &Item) -> Result<JobRecord, StoreError> {
         accept_token: read.owned("accept_token")?,
         send_lease_until: read.millis("send_lease_until")?,
         enqueued_at: read.millis("enqueued_at")?,
+        put_back_at: read.millis("put_back_at")?,
         retry_at: read.millis("retry_at")?,
         schema_held_since: read.millis("schema_held_since")?,
         updated_at: read.millis("updated_at")?.unwrap_or(EpochMillis::from_i64(0)),

@@ -70,7 +70,7 @@ impl Update {
 /// The ordinary claim.
 ///
 /// ```text
-///  no record ──────────────────────────────┐            (unless the type needs one)
+///  no record ──────────────────────────────┐            (unless the type needs one with data)
 ///  accepted, due, same payload, left ──────┼─ claim ──▶ running, attempts + 1, my token, my lease
 ///  retry_scheduled, due, same, left ───────┘            (each without a crash, unless it is its turn)
 ///  anything else: refused with ALL_OLD, and `transition` decides
@@ -128,8 +128,8 @@ pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
         waits = format!("{waits} AND (attribute_not_exists({first}) OR {first} >= {start})");
     }
     update.condition = if claim.rules.needs_data {
-        let payload = update.name("payload");
-        format!("attribute_exists({payload}) AND {waits}")
+        let (payload, data) = (update.name("payload"), update.name("data"));
+        format!("attribute_exists({payload}) AND attribute_exists({data}) AND {waits}")
     } else {
         let key = update.name("job_id");
         format!("attribute_not_exists({key}) OR ({waits})")

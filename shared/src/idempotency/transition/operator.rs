@@ -1,14 +1,19 @@
 //! What an operator does to a job that does not go on by itself.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use super::super::event::{PutBack, Resolution, Verdict};
+use super::super::event::{Outcome, PutBack, Resolution, Verdict};
 use super::super::record::{JobRecord, LastError, Status};
 use super::{Transition, die, doubt, ended, put_back, reason};
 use crate::clock::EpochMillis;
 
 /// A job remembers so many payloads that patches gave it; messages with older ones are other content.
 const MOST_PATCHED_DIGESTS: usize = 20;
+
+/// A put-back of a waiting job is noted once within this time. Shorter than any message takes into a dead-letter queue.
+const NOTED_ONCE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Makes a job ready for the message that the operator is about to send.
 pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> Transition {
@@ -21,15 +26,31 @@ pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: Epoc
             Transition::answer(Verdict::RunningElsewhere(record.lease_until.unwrap_or(now)))
         }
         // Also what this very wish has left behind, when its answer was lost or the message could not be sent.
-        Status::Accepted | Status::RetryScheduled if wish.payload.is_none() || wears(record, wish) => {
-            Transition::answer(Verdict::Waiting(record.status))
-        }
+        Status::Accepted | Status::RetryScheduled if wish.payload.is_none() || wears(record, wish) => noted(record, now),
         status if !same_life => Transition::answer(Verdict::TooLate(status)),
         Status::Running if record.effect_begun => doubt(&crashed(record), LastError::crashed_after_effect()),
         Status::Dead | Status::Running if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
         Status::Running => again(&crashed(record), wish, now),
         Status::Dead | Status::Accepted | Status::RetryScheduled => again(record, wish, now),
     }
+}
+
+/// A job that waits needs nothing but its message; that one is about to be sent is noted all the same:
+///
+/// ```text
+/// an operator puts the message M of a waiting job back: its copy N is sent, M cannot be deleted
+/// N fails for a while, and waits for a later time
+/// another operator discards what is left in the dead-letter queue: M. The job waits for N, and must not be cancelled with M
+/// ```
+///
+/// M was sent before the put-back, and N after it. Nothing is written twice within moments: a wish is repeated when its answer was lost, and
+/// several operators may have it.
+fn noted(record: &JobRecord, now: EpochMillis) -> Transition {
+    let verdict = Verdict::Waiting(record.status);
+    if record.put_back_at.is_some_and(|at| at + NOTED_ONCE_WITHIN > now) {
+        return Transition::answer(verdict);
+    }
+    Transition::write(JobRecord { put_back_at: Some(now), ..record.clone() }, verdict)
 }
 
 /// The lease is over and the job is not settled: its worker died. An effect that was ever tried may have been tried by that worker too, under a
@@ -65,6 +86,7 @@ fn ready(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> JobRecord {
         send_lease_until: None,
         // A client that repeats its request meanwhile does not send the message a second time.
         enqueued_at: Some(now),
+        put_back_at: Some(now),
         expires_at: None,
         ..put_back(record)
     };
@@ -101,22 +123,32 @@ fn mended(record: JobRecord, payload: Value, digest: String) -> JobRecord {
     }
 }
 
-/// Ends a doubt.
+/// Ends a doubt, if it is the one that was looked at:
+///
+/// ```text
+/// an operator looks at the doubt of generation 0, and is called away
+/// another one resolves it to run again, and puts the job back: generation 1
+/// the job's second run ends in doubt too
+/// the first operator says "done", of an effect of generation 0, or "run again", not knowing of a second one
+/// ```
 pub(super) fn resolve(record: &JobRecord, resolution: &Resolution, now: EpochMillis) -> Transition {
-    match (record.status, resolution) {
-        (Status::InDoubt, Resolution::Done { provider_ref, keep_for }) => {
+    if record.generation != resolution.generation {
+        return Transition::answer(Verdict::OtherGeneration(record.generation));
+    }
+    match (record.status, &resolution.outcome) {
+        (Status::InDoubt, Outcome::Done { provider_ref, keep_for }) => {
             let done = ended(record, Status::Succeeded, *keep_for, now);
             let provider_ref = provider_ref.clone().or_else(|| record.provider_ref.clone());
             Transition::write(JobRecord { provider_ref, last_error: None, ..done }, Verdict::Done(Status::Succeeded))
         }
-        (Status::InDoubt, Resolution::RunAgain) => {
+        (Status::InDoubt, Outcome::RunAgain) => {
             let certain = JobRecord { effect_begun: false, first_effect_at: None, ..record.clone() };
             let dead = die(&certain, LastError::resolved_to_run_again(), now);
             Transition { verdict: Verdict::Done(Status::Dead), ..dead }
         }
         // The same resolution before, whose answer was lost.
-        (Status::Succeeded, Resolution::Done { .. }) => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
-        (Status::Dead, Resolution::RunAgain) if record.last_error == Some(LastError::resolved_to_run_again()) => {
+        (Status::Succeeded, Outcome::Done { .. }) => Transition::answer(Verdict::AlreadySucceeded(record.result.clone())),
+        (Status::Dead, Outcome::RunAgain) if record.last_error == Some(LastError::resolved_to_run_again()) => {
             Transition::answer(Verdict::Done(Status::Dead))
         }
         (status, _) => Transition::answer(Verdict::TooLate(status)),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Lab, MINUTE, NOW, back};
-use crate::idempotency::{ErrorClass, Event, JobRecord, LastError, PutBack, Resolution, Status, Verdict, transition};
+use crate::idempotency::{ErrorClass, Event, JobRecord, LastError, Outcome, PutBack, Resolution, Status, Verdict, transition};
 use crate::job::payload_digest;
 
 /// Every status × what may be known of it × what an operator may want.
@@ -14,18 +14,29 @@ pub(super) async fn every_wish_of_an_operator_is_decided_as_the_state_machine_sa
         let payload = payload.map(|payload| (payload.clone(), payload_digest(payload)));
         Event::PutBack(PutBack { generation, max_generations, payload })
     };
+    let resolve = |generation, outcome| Event::Resolve(Resolution { generation, outcome });
     let wishes = [
         put_back(1, 10, None),
         put_back(1, 10, Some(&patch)),
         put_back(1, 1, None),
         put_back(0, 10, None),
-        Event::Resolve(Resolution::Done { provider_ref: Some("ref".into()), keep_for: MINUTE }),
-        Event::Resolve(Resolution::RunAgain),
+        resolve(1, Outcome::Done { provider_ref: Some("ref".into()), keep_for: MINUTE }),
+        resolve(1, Outcome::RunAgain),
+        resolve(0, Outcome::RunAgain),
     ];
     let ambiguous = LastError::new(ErrorClass::Ambiguous, "no_answer", "the provider did not answer");
     let mut case = 0;
     for status in Status::ALL {
-        for variant in ["plain", "lease held", "effect begun", "effect tried", "doubtful", "patched before", "resolved before"] {
+        for variant in [
+            "plain",
+            "lease held",
+            "effect begun",
+            "effect tried",
+            "doubtful",
+            "patched before",
+            "resolved before",
+            "just put back",
+        ] {
             for wish in &wishes {
                 case += 1;
                 let mut record = JobRecord {
@@ -51,6 +62,7 @@ pub(super) async fn every_wish_of_an_operator_is_decided_as_the_state_machine_sa
                         record.original_payload = Some(json!({"n": 0}));
                         record.original_payload_digest = Some("sha256:first".into());
                     }
+                    "just put back" => record.put_back_at = Some(back(MINUTE / 60)),
                     "resolved before" => record.last_error = Some(LastError::resolved_to_run_again()),
                     _ => {}
                 }
