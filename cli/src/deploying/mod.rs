@@ -1,0 +1,3 @@
+//! Puts a stack of the template into an account.
+
+pub mod packaging;
