@@ -80,7 +80,9 @@ impl Destroy {
             Format::Text => {
                 screen.line(format!("the stack `{}` is gone. What is left:", self.stack));
                 left.iter().for_each(|id| screen.line(format!("  {id}")));
-                screen.line(format!("`ikkai deploy --stack {}` takes it into a new stack", self.stack));
+                screen.line(
+                    "A new stack of the same name needs these names: docs/deploy.md, \"Take it away\", says how it gets them",
+                );
             }
         }
         Ok(ExitCode::SUCCESS)

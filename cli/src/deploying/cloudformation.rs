@@ -188,8 +188,6 @@ impl CloudStack {
             .capabilities(Capability::CapabilityIam)
             .capabilities(Capability::CapabilityAutoExpand)
             .set_parameters(Some(plan.parameters));
-        // What `ikkai destroy` has kept becomes part of the new stack. An update must not: it would take over what is not the stack's.
-        let create = if new_stack { create.import_existing_resources(true) } else { create };
         let created = create.send().await.map_err(|error| refused("CreateChangeSet", &error))?;
         let set = ChangeSet { id: created.id.unwrap_or(name), new_stack, changes: Vec::new() };
         match self.changes_of(&set).await {
