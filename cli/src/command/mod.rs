@@ -5,6 +5,8 @@
 
 mod consent;
 mod consumer;
+mod deploy;
+mod destroy;
 mod dlq;
 mod doctor;
 mod ending;
@@ -20,9 +22,11 @@ mod status;
 mod target;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::deploying::account::Account;
 use crate::screen::{Format, Screen};
 
 /// Worker kit for AWS Lambda and SQS: local environment, jobs, operation.
@@ -51,6 +55,10 @@ enum Command {
     /// Stops, starts and bounds consumers.
     #[command(subcommand)]
     Consumer(consumer::Consumer),
+    /// Builds the functions and deploys a stack of them, or a new version into it.
+    Deploy(deploy::Deploy),
+    /// Deletes a stack, and keeps its tables, buckets and secrets.
+    Destroy(destroy::Destroy),
     /// Checks a deployed stack: queues, mappings, functions, tables.
     Doctor(doctor::Doctor),
     /// What is in the dead-letter queues and why, and how it gets out again.
@@ -62,6 +70,11 @@ enum Command {
 /// Why a command failed. The message is all that the user needs.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// How long to wait between two looks at what CloudFormation does: a local engine takes seconds in all, and AWS limits how often it is asked.
+fn pace(account: &Account) -> Duration {
+    Duration::from_millis(if account.is_local { 200 } else { 3000 })
+}
+
 impl Ikkai {
     /// Runs the command.
     pub async fn run(self) -> ExitCode {
@@ -72,6 +85,8 @@ impl Ikkai {
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
             Command::Consumer(command) => command.run(&screen).await,
+            Command::Deploy(command) => command.run(&screen).await,
+            Command::Destroy(command) => command.run(&screen).await,
             Command::Doctor(command) => command.run(&screen).await,
             Command::Dlq(command) => command.run(&screen).await,
             Command::Status(command) => command.run(&screen).await,
