@@ -18,6 +18,10 @@ const ABSENT_CODES: [&str; 7] = [
     "com.amazon.coral.service#UnknownOperationException",
 ];
 
+/// What they say where the code is one for many things: an operation that is not there, a service that is off, a type of resource that
+/// CloudFormation does not know.
+const ABSENT_WORDS: [&str; 3] = ["not yet implemented", "is not enabled", "Unrecognized resource types"];
+
 /// Why something could not be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,7 +64,7 @@ impl Trouble {
     pub(super) fn is_absent(&self) -> bool {
         let Self::Call { code, status, told, .. } = self else { return false };
         let by_code = code.as_deref().is_some_and(|code| ABSENT_CODES.contains(&code));
-        by_code || *status == Some(501) || told.contains("not yet implemented") || told.contains("is not enabled")
+        by_code || *status == Some(501) || ABSENT_WORDS.iter().any(|words| told.contains(words))
     }
 
     /// The service's code, if it refused the call.
@@ -131,6 +135,8 @@ mod tests {
     fn an_engine_that_does_not_know_the_operation_is_told_from_one_that_refuses_it() {
         assert!(refused("InvalidAction", 400, "The action StartMessageMoveTask is not valid").is_absent());
         assert!(refused("InternalFailure", 501, "API for service 'apigatewayv2' not yet implemented").is_absent());
+        let unknown_type = "Template format error: Unrecognized resource types: [AWS::CloudWatch::CompositeAlarm]";
+        assert!(refused("ValidationError", 400, unknown_type).is_absent());
         let refusal = refused("InvalidParameterValue", 400, "Value 43201 for VisibilityTimeout is invalid");
         assert!(!refusal.is_absent() && refusal.is_refusal());
         let down = Trouble::Call { call: "Call".into(), code: None, status: None, told: "no answer".into() };
