@@ -3,6 +3,7 @@
 pub mod api;
 pub mod aws;
 pub mod build;
+pub mod check;
 pub mod checkout;
 pub mod deploy;
 pub mod engine;
@@ -19,6 +20,7 @@ pub mod proxy;
 pub mod python;
 pub mod queues;
 pub mod receiver;
+pub mod redeploy;
 pub mod running;
 pub mod secrets;
 pub mod seed;
