@@ -15,13 +15,14 @@ use super::checkout::Checkout;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
-pub const FUNCTIONS: [&str; 8] = [
+pub const FUNCTIONS: &[&str] = &[
     "producer-api",
     "email-consumer",
     "image-consumer",
     "billing-consumer",
     "report-consumer",
     "webhook-consumer",
+    // ikkai new consumer: function
     "ses-feedback",
     "dlq-redrive",
 ];
@@ -166,7 +167,7 @@ pub async fn binary(checkout: &Checkout, package: &str, progress: &Progress) -> 
 
 fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Package>, BuildError> {
     let step = progress.begin("building the functions");
-    let binaries = build(checkout, &FUNCTIONS, &step)?;
+    let binaries = build(checkout, FUNCTIONS, &step)?;
     let packages = FUNCTIONS.iter().map(|name| {
         let binary = binaries.get(*name).ok_or_else(|| BuildError::Missing { name: (*name).to_owned() })?;
         step.detail(format!("packing {name}"));

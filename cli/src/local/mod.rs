@@ -4,6 +4,7 @@ pub mod api;
 pub mod aws;
 pub mod build;
 pub mod checkout;
+pub mod consumers;
 pub mod deploy;
 pub mod engine;
 pub mod environment;
