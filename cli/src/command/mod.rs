@@ -12,6 +12,7 @@ mod job;
 mod keeper;
 mod local;
 mod logs;
+mod new;
 mod patience;
 mod send;
 mod site;
@@ -51,6 +52,9 @@ enum Command {
     /// Stops, starts and bounds consumers.
     #[command(subcommand)]
     Consumer(consumer::Consumer),
+    /// Makes parts of the project.
+    #[command(subcommand)]
+    New(new::New),
     /// Checks a deployed stack: queues, mappings, functions, tables.
     Doctor(doctor::Doctor),
     /// What is in the dead-letter queues and why, and how it gets out again.
@@ -72,6 +76,7 @@ impl Ikkai {
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
             Command::Consumer(command) => command.run(&screen).await,
+            Command::New(command) => command.run(&screen),
             Command::Doctor(command) => command.run(&screen).await,
             Command::Dlq(command) => command.run(&screen).await,
             Command::Status(command) => command.run(&screen).await,
