@@ -214,9 +214,19 @@ def synthesize(template, native, given):
     return Stack(native, parameters).resolved()
 
 
+def packaged(template):
+    """The template as it is deployed: in place of each folder of code stands where it was uploaded to."""
+    for body in template.get("Resources", {}).values():
+        properties = body.get("Properties", {})
+        folder = properties.get("CodeUri")
+        if isinstance(folder, str):
+            properties["CodeUri"] = {"Bucket": "code", "Key": f"{folder.rstrip('/').rpartition('/')[2]}.zip"}
+    return template
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
-        template = yaml_parse(file.read())
+        template = packaged(yaml_parse(file.read()))
     sets = json.load(sys.stdin)
     # Once for all sets: without values the transform leaves references to parameters as they are.
     native = transform(copy.deepcopy(template), {}, NoManagedPolicies())

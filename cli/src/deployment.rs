@@ -127,11 +127,13 @@ fn with_hyphens(prefix: &str) -> String {
 
 /// An endpoint on this machine is an engine's.
 fn place(endpoint: Option<&str>) -> Place {
+    if is_on_this_machine(endpoint) { Place::LocalEngine } else { Place::Aws }
+}
+
+/// Whether an endpoint is on this machine.
+pub(crate) fn is_on_this_machine(endpoint: Option<&str>) -> bool {
     let host = endpoint.and_then(|url| url.parse::<http::Uri>().ok()).and_then(|url| url.host().map(str::to_owned));
-    match host.as_deref() {
-        Some("localhost" | "127.0.0.1" | "[::1]") => Place::LocalEngine,
-        _ => Place::Aws,
-    }
+    matches!(host.as_deref(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! - [`local`]: a complete AWS on this machine: engine, fault proxy, function binaries, stack, seed data.
 //! - [`command`]: the `ikkai` command.
+//! - [`deploying`]: how a stack's code gets there.
 //! - [`deployment`], [`doctor`]: a deployed stack, and what is wrong with it.
 //! - [`demo`]: `cargo demo`.
 //! - [`operator`]: what an operator of a stack works with.
@@ -9,6 +10,7 @@
 
 pub mod command;
 pub mod demo;
+pub mod deploying;
 pub mod deployment;
 pub mod doctor;
 pub mod local;

@@ -83,6 +83,20 @@ impl Asker {
     }
 }
 
+/// Asks for a word that nobody types without thinking. `Err`: it is not to be done, and was said so.
+pub(super) async fn typed(screen: &Screen, question: &str, word: &str) -> Result<(), Ending> {
+    if !std::io::stdin().is_terminal() {
+        screen.note("error: this has to be typed, and there is no terminal; nothing was done");
+        return Err(Ending::Usage);
+    }
+    screen.note(question);
+    if read_line().await.trim() == word {
+        return Ok(());
+    }
+    screen.note("nothing was changed");
+    Err(Ending::Failed)
+}
+
 /// A line from the terminal. A thread of its own reads it: one of Tokio's would keep the process from ending after Ctrl-C.
 async fn read_line() -> String {
     let (sender, line) = oneshot::channel();

@@ -2,14 +2,18 @@
 
 use std::process::ExitCode;
 
+use aws_config::SdkConfig;
 use clap::Args;
+use serde_json::Value;
 
 use super::Failure;
 use super::dlq::at_least_a_minute;
 use super::stack::StackChoice;
+use crate::deployment::Deployment;
 use crate::doctor::gather::{self, Wishes};
 use crate::doctor::report::{self, Counts};
 use crate::doctor::{Finding, examine};
+use crate::operator::Site;
 use crate::screen::{Format, Screen};
 
 /// Options of `doctor`.
@@ -38,6 +42,17 @@ impl Doctor {
         }
         Ok(verdict(&findings))
     }
+}
+
+/// Looks at a stack that was just deployed. The report is shown to people; for programs it is returned.
+pub(super) async fn examine_deployed(screen: &Screen, config: SdkConfig, stack: &str) -> Result<(Value, ExitCode), Failure> {
+    let deployment = Deployment::of(Site::deployed(config, stack).await?)?;
+    let facts = gather::facts(&deployment, Wishes { stuck_after_seconds: None }, &screen.progress()).await;
+    let findings = examine(&facts);
+    if screen.format() == Format::Text {
+        report::show(screen, &findings, false);
+    }
+    Ok((report::document(&facts, &findings), verdict(&findings)))
 }
 
 /// One thing that is wrong is enough.

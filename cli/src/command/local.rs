@@ -108,7 +108,7 @@ impl Up {
             EngineKind::Aws => {
                 return Err(
                     "the engine `aws` is not supported yet; `ministack`, the default, runs the whole stack on this machine, \
-                            and docs/deploying.md says how to deploy it to an account by hand"
+                            and docs/deploy.md says how to deploy it to an account by hand"
                         .into(),
                 );
             }

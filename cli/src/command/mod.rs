@@ -5,6 +5,8 @@
 
 mod consent;
 mod consumer;
+mod deploy;
+mod destroy;
 mod dlq;
 mod doctor;
 mod ending;
@@ -21,9 +23,11 @@ mod status;
 mod target;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::deploying::account::Account;
 use crate::screen::{Format, Screen};
 
 /// Worker kit for AWS Lambda and SQS: local environment, jobs, operation.
@@ -55,6 +59,10 @@ enum Command {
     /// Makes parts of the project.
     #[command(subcommand)]
     New(new::New),
+    /// Builds the functions and deploys a stack of them, or a new version into it.
+    Deploy(deploy::Deploy),
+    /// Deletes a stack, and keeps its tables, buckets and secrets.
+    Destroy(destroy::Destroy),
     /// Checks a deployed stack: queues, mappings, functions, tables.
     Doctor(doctor::Doctor),
     /// What is in the dead-letter queues and why, and how it gets out again.
@@ -65,6 +73,11 @@ enum Command {
 
 /// Why a command failed. The message is all that the user needs.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long to wait between two looks at what CloudFormation does: a local engine takes seconds in all, and AWS limits how often it is asked.
+fn pace(account: &Account) -> Duration {
+    Duration::from_millis(if account.is_local { 200 } else { 3000 })
+}
 
 impl Ikkai {
     /// Runs the command.
@@ -77,6 +90,8 @@ impl Ikkai {
             Command::Job(command) => command.run(&screen).await,
             Command::Consumer(command) => command.run(&screen).await,
             Command::New(command) => command.run(&screen),
+            Command::Deploy(command) => command.run(&screen).await,
+            Command::Destroy(command) => command.run(&screen).await,
             Command::Doctor(command) => command.run(&screen).await,
             Command::Dlq(command) => command.run(&screen).await,
             Command::Status(command) => command.run(&screen).await,

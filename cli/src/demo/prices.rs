@@ -56,3 +56,25 @@ pub(super) const LAMBDA_GIGABYTE_SECOND: Price = Price {
 /// A mail: $0.10 per thousand.
 pub(super) const SES_MAIL: Price =
     Price { unit: "SES mail", dollars_per_million: 100.0, as_of: "2026-11", source: "aws.amazon.com/ses/pricing" };
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_page_about_deploying_has_these_prices() {
+        let page = include_str!("../../../docs/deploy.md");
+        // The last cell of a row: `0.40 (2026-06)`.
+        let cell = |line: &str| Some(line.strip_suffix(" |")?.rsplit_once("| ")?.1.to_owned());
+        let price = |cell: String| {
+            let (dollars, month) = cell.strip_suffix(')')?.split_once(" (")?;
+            Some((dollars.parse::<f64>().ok()?.to_string(), month.to_owned()))
+        };
+        let told: BTreeSet<_> = page.lines().filter_map(cell).filter_map(price).collect();
+        let known = [DYNAMODB_WRITE, DYNAMODB_READ, SQS_REQUEST, LAMBDA_REQUEST, LAMBDA_GIGABYTE_SECOND, SES_MAIL];
+        let known = known.map(|price| (price.dollars_per_million.to_string(), price.as_of.to_owned())).into();
+        assert_eq!(told, known);
+    }
+}

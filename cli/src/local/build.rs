@@ -15,7 +15,14 @@ use super::checkout::Checkout;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
-pub const FUNCTIONS: &[&str] = &[
+pub const FUNCTIONS: [&str; NAMES.len()] = {
+    let mut functions = [""; NAMES.len()];
+    functions.copy_from_slice(NAMES);
+    functions
+};
+
+/// A slice, so that a function more is a line more.
+const NAMES: &[&str] = &[
     "producer-api",
     "email-consumer",
     "image-consumer",
@@ -32,6 +39,12 @@ const PROFILE: &str = "local";
 
 /// Local engines deliver no authorizer identity with a function URL, and callbacks lead to this machine; only local builds have these features.
 const FEATURES: &str = "producer-api/local-identity,producer-api/local-callbacks,webhook-consumer/local-callbacks";
+
+/// Compression for a zip that travels over the loopback alone.
+const FASTEST: i64 = 1;
+
+/// Compression for a zip that travels at each cold start.
+const SMALLEST: i64 = 9;
 
 /// How many lines of the compiler an error shows.
 const ERROR_LINES: usize = 60;
@@ -98,10 +111,19 @@ impl Package {
     pub fn of(name: &str, binary: &Path) -> Result<Self, BuildError> {
         let failed = |source| BuildError::Pack { path: binary.to_owned(), source };
         let content = std::fs::read(binary).map_err(failed)?;
-        Ok(Self::of_zip(name, pack(&content).map_err(failed)?))
+        Ok(Self::of_zip(name, pack(&content, FASTEST).map_err(failed)?))
     }
 
-    fn of_zip(name: &str, zip: Vec<u8>) -> Self {
+    /// Packs a program's bytes as small as they get: Lambda loads the zip at each cold start.
+    ///
+    /// # Errors
+    /// It cannot be compressed.
+    pub fn smallest(name: &str, content: &[u8]) -> std::io::Result<Self> {
+        Ok(Self::of_zip(name, pack(content, SMALLEST)?))
+    }
+
+    /// Takes a zip as it is.
+    pub(crate) fn of_zip(name: &str, zip: Vec<u8>) -> Self {
         let digest = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
         Self { name: name.to_owned(), zip: Bytes::from(zip), digest }
     }
@@ -123,11 +145,11 @@ pub fn packed_functions(folder: &Path) -> Result<Vec<Package>, BuildError> {
 }
 
 /// The same content gives the same bytes: CloudFormation and the engine recognise an unchanged function by them.
-fn pack(bootstrap: &[u8]) -> std::io::Result<Vec<u8>> {
-    // The fixed time is the format's earliest. The fastest compression: the zip only travels over the loopback.
+fn pack(bootstrap: &[u8], compression_level: i64) -> std::io::Result<Vec<u8>> {
+    // The fixed time is the format's earliest.
     let options = SimpleFileOptions::default()
         .unix_permissions(0o755)
-        .compression_level(Some(1))
+        .compression_level(Some(compression_level))
         .last_modified_time(zip::DateTime::default());
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     writer.start_file("bootstrap", options)?;
@@ -167,7 +189,7 @@ pub async fn binary(checkout: &Checkout, package: &str, progress: &Progress) -> 
 
 fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Package>, BuildError> {
     let step = progress.begin("building the functions");
-    let binaries = build(checkout, FUNCTIONS, &step)?;
+    let binaries = build(checkout, &FUNCTIONS, &step)?;
     let packages = FUNCTIONS.iter().map(|name| {
         let binary = binaries.get(*name).ok_or_else(|| BuildError::Missing { name: (*name).to_owned() })?;
         step.detail(format!("packing {name}"));
@@ -235,7 +257,7 @@ mod tests {
     #[test]
     fn a_package_holds_one_executable_bootstrap() {
         let content: Vec<u8> = (0..=255_u8).cycle().take(100_000).collect();
-        let zip = pack(&content).unwrap();
+        let zip = pack(&content, FASTEST).unwrap();
         let mut archive = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
         assert_eq!(archive.len(), 1);
         let mut file = archive.by_name("bootstrap").unwrap();
@@ -247,8 +269,10 @@ mod tests {
 
     #[test]
     fn the_same_binary_packs_to_the_same_bytes() {
-        assert_eq!(pack(b"binary").unwrap(), pack(b"binary").unwrap());
-        assert_ne!(pack(b"binary").unwrap(), pack(b"other").unwrap());
+        for level in [FASTEST, SMALLEST] {
+            assert_eq!(pack(b"binary", level).unwrap(), pack(b"binary", level).unwrap());
+            assert_ne!(pack(b"binary", level).unwrap(), pack(b"other", level).unwrap());
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::checkout::Checkout;
 use super::engine::REGION;
 use super::loopback::{Loopback, LoopbackError};
 use super::signed::{SigningError, sign_request};
+use crate::deploying::packaging::{Packaged, PackagingError};
 use crate::progress::Progress;
 
 /// Holds the functions' code and the template, which is larger than what CloudFormation takes in a request.
@@ -41,6 +42,9 @@ pub enum DeployError {
         /// Why not.
         source: std::io::Error,
     },
+    /// It does not name its code as it has to.
+    #[error(transparent)]
+    Packaging(#[from] PackagingError),
     /// The code could not be uploaded.
     #[error("cannot upload {what} to the engine: {reason}")]
     Upload {
@@ -80,7 +84,7 @@ pub struct Stack<'a> {
     pub name: &'a str,
     /// The functions.
     pub packages: &'a [Package],
-    /// Template parameters beside those that name the code.
+    /// Template parameters.
     pub parameters: &'a BTreeMap<String, String>,
 }
 
@@ -100,18 +104,15 @@ pub async fn deploy(
 
     let step = progress.begin("deploying the stack");
     step.detail("uploading the functions");
-    // CloudFormation tells a changed function by its key: a key of its own for every build.
-    let prefix = format!("{}/", stack.packages.iter().map(|package| &package.digest[..12]).collect::<Vec<_>>().join("-"));
+    let packaged = Packaged::new(&template, stack.packages, BUCKET, "")?;
     put(engine, format!("/{BUCKET}"), Bytes::new()).await?;
-    for package in stack.packages {
-        put(engine, format!("/{BUCKET}/{prefix}{}.zip", package.name), package.zip.clone()).await?;
+    for upload in &packaged.uploads {
+        put(engine, format!("/{BUCKET}/{}", upload.key), upload.package.zip.clone()).await?;
     }
-    put(engine, format!("/{BUCKET}/{TEMPLATE}"), Bytes::from(template)).await?;
+    put(engine, format!("/{BUCKET}/{TEMPLATE}"), Bytes::from(packaged.template)).await?;
 
     step.detail("creating resources");
     let client = Client::new(config);
-    let code = [("CodeBucket", BUCKET), ("CodePrefix", prefix.as_str())];
-    let parameters = code.into_iter().chain(stack.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     client
         .create_stack()
         .stack_name(stack.name)
@@ -119,7 +120,11 @@ pub async fn deploy(
         .capabilities(Capability::CapabilityIam)
         .capabilities(Capability::CapabilityAutoExpand)
         .set_parameters(Some(
-            parameters.map(|(key, value)| Parameter::builder().parameter_key(key).parameter_value(value).build()).collect(),
+            stack
+                .parameters
+                .iter()
+                .map(|(key, value)| Parameter::builder().parameter_key(key).parameter_value(value).build())
+                .collect(),
         ))
         .send()
         .await

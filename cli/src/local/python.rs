@@ -35,6 +35,8 @@ pub enum Extras {
     Pictures,
     /// LocalStack's SQS alone.
     Sqs,
+    /// The build tool for Lambda alone.
+    Deploy,
 }
 
 impl Extras {
@@ -46,13 +48,14 @@ impl Extras {
             Self::Payments => &["localstack/requirements-payments.txt"],
             Self::Pictures => &["localstack/requirements-pictures.txt"],
             Self::Sqs => &["localstack/requirements-sqs.txt"],
+            Self::Deploy => &["localstack/requirements-deploy.txt"],
         }
     }
 
     /// The versions of Python that these requirements work with.
     fn versions(self) -> RangeInclusive<Version> {
         match self {
-            Self::None | Self::Checks | Self::Payments | Self::Pictures => (3, 10)..=(3, u32::MAX),
+            Self::None | Self::Checks | Self::Payments | Self::Pictures | Self::Deploy => (3, 10)..=(3, u32::MAX),
             // Older ones do not know its syntax, and nobody has tried newer ones.
             Self::Sqs => (3, 13)..=(3, 13),
         }

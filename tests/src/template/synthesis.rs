@@ -60,7 +60,7 @@ impl Synthesis {
 /// A set with the required parameters and those given.
 #[must_use]
 pub fn parameters(given: &[(&str, &str)]) -> Parameters {
-    let required = [("CodeBucket", "code"), ("EmailFrom", "mail@example.com")];
+    let required = [("EmailFrom", "mail@example.com")];
     required.iter().chain(given).map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
 }
 

@@ -4,6 +4,7 @@
 //! parameters alone: the functions are the ones that would be deployed.
 
 mod api;
+mod events;
 mod failures;
 mod feedback;
 mod harness;

@@ -30,7 +30,7 @@ fn every_function_that_is_built_is_deployed_once() {
     holds(rule);
     notices(rule, "ses-feedback", |stack| stack.drop_resource("SesFeedbackFunction"));
     notices(rule, "image-consumer", |stack| {
-        stack.set("ImageConsumerFunction", "/Code/S3Key", json!("ikkai/email-consumer.zip"));
+        stack.set("ImageConsumerFunction", "/Code/S3Key", json!("email-consumer.zip"));
     });
 }
 

@@ -2,6 +2,7 @@
 //! shown to notice a stack that was broken on purpose, at every consumer.
 
 mod buckets;
+mod cargo_lambda;
 mod doors;
 mod functions;
 mod keys;

@@ -120,9 +120,9 @@ fn a_batching_window_on_a_fifo_queue_is_refused() {
 
 #[test]
 fn the_documentation_lists_every_parameter_and_output() {
-    let page = include_str!("../../../docs/deploying.md");
+    let page = include_str!("../../../docs/deploy.md");
     let parameters = every_stack().parameters.as_object().expect("parameters").keys();
     let outputs = every_stack().outputs.iter();
     let missing: Vec<&String> = parameters.chain(outputs).filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "docs/deploying.md does not speak of {missing:?}");
+    assert!(missing.is_empty(), "docs/deploy.md does not speak of {missing:?}");
 }

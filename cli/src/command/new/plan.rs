@@ -14,7 +14,7 @@ const TEMPLATE: &str = "infra/template.yaml";
 const MONITORING: &str = "infra/monitoring.yaml";
 
 /// The page that lists parameters and outputs.
-const DEPLOYING: &str = "docs/deploying.md";
+const DEPLOYMENT: &str = "docs/deploy.md";
 
 /// Adds everything that makes a consumer.
 pub(super) fn add_consumer(changes: &mut Changes, names: &Names, effect: Effect) -> Result<(), ChangeError> {
@@ -96,7 +96,7 @@ fn join_the_pages(changes: &mut Changes, names: &Names, with_names: &impl Fn(&st
     let row = with_names("| `functions/@name@-consumer/` | `@name@-consumer` | works on `@job_type@` jobs |");
     changes.edit("docs/design.md", |text| below_last(text, &["| `functions/", "-consumer/` |"], &row))?;
     let parameters = changes.text(TEMPLATE).map(|template| mirror::parameters(template, &names.prefix)).unwrap_or_default();
-    changes.edit(DEPLOYING, |text| {
+    changes.edit(DEPLOYMENT, |text| {
         let paragraph = format!("The consumer of `{}` has {}.", names.job_type, parameters.join(", "));
         let text = at_end_of_section(text, "## Parameters", &paragraph)?;
         let outputs = "Of `@job_type@`: `@Prefix@QueueName`, `@Prefix@DeadLetterQueueName`, `@Prefix@ConsumerFunctionName`.";

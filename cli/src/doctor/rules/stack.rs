@@ -29,7 +29,7 @@ const STUCK: Rule = Rule {
 const PERMISSIONS: Rule = Rule {
     name: "permissions",
     why: "a function that lacks a permission fails at the first job that needs it",
-    source: "docs/deploying.md",
+    source: "docs/deploy.md",
 };
 
 /// The operators' function is there.

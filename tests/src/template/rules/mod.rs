@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod buckets;
+pub mod cargo_lambda;
 mod environment;
 pub mod functions;
 pub mod keys;
