@@ -59,8 +59,8 @@ fn is_about_others(line: &str) -> bool {
 
 /// Whether a line has a consumer's name in it, in the template's words or in small letters.
 fn names(line: &str, consumer: Consumer) -> bool {
-    let words = line.split(|character: char| !character.is_ascii_alphanumeric());
+    let mut words = line.split(|character: char| !character.is_ascii_alphanumeric());
     let small = consumer.name();
     let is_prefixed = |word: &str| if consumer == MODEL { is_models(word) } else { super::is_of(word, consumer.prefix()) };
-    words.into_iter().any(|word| word == small || (word != "ReportBatchItemFailures" && is_prefixed(word)))
+    words.any(|word| word == small || (word != "ReportBatchItemFailures" && is_prefixed(word)))
 }
