@@ -157,6 +157,12 @@ impl Screen {
         if self.colours { format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code()) } else { text.to_string() }
     }
 
+    /// A word in one of the 256 colours of a terminal, for what has no tone but is to be told from others.
+    #[must_use]
+    pub fn shade(&self, colour: u8, text: impl Display) -> String {
+        if self.colours { format!("\u{1b}[38;5;{colour}m{text}\u{1b}[0m") } else { text.to_string() }
+    }
+
     /// A table without rules between its rows. Colours only in the last column: elsewhere their codes count as width.
     pub fn table(&self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
         table_lines(header, &[], rows).iter().for_each(|line| self.line(line));
@@ -285,7 +291,9 @@ mod tests {
     fn nothing_is_painted_off_a_terminal() {
         let (screen, _) = Screen::remembering(Format::Text);
         assert_eq!(screen.paint(Tone::Bad, "dead"), "dead");
+        assert_eq!(screen.shade(97, "job"), "job");
         let screen = Screen { colours: true, ..screen };
         assert_eq!(screen.paint(Tone::Bad, "dead"), "\u{1b}[31mdead\u{1b}[0m");
+        assert_eq!(screen.shade(97, "job"), "\u{1b}[38;5;97mjob\u{1b}[0m");
     }
 }

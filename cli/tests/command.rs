@@ -181,9 +181,9 @@ fn without_an_environment_every_command_says_how_to_get_one() {
 }
 
 #[test]
-fn engines_that_are_not_there_yet_are_refused_with_what_works() {
+fn engines_that_up_does_not_start_are_refused_with_what_works() {
     let checkout = TestCheckout::new("engines");
-    checkout.run(&["local", "up", "--engine", "aws"]).failed(1, &["not supported yet", "ministack"]);
+    checkout.run(&["local", "up", "--engine", "aws"]).failed(1, &["`ikkai deploy`", "local check --engine aws"]);
     checkout.run(&["local", "up", "--engine", "localstack"]).failed(1, &["not supported yet", "ministack"]);
 }
 
@@ -335,8 +335,14 @@ fn up_serves_jobs_until_down_and_leaves_nothing_running() {
     );
     checkout.run(&["job", "show", "unknown"]).failed(3, &["there is no job `unknown` (status 404)"]);
 
-    let logs = checkout.run(&["local", "logs", "producer-api"]).done().out();
+    let logs = checkout.run(&["local", "logs", "producer-api", "--raw"]).done().out();
     assert!(logs.contains(r#""path": "/v1/jobs/email.send-1""#), "{logs}");
+    let logs = checkout.run(&["local", "logs", "--job", "email.send-1"]).done().out();
+    assert!(logs.contains("producer-api") && logs.contains("event  path=/v1/jobs/email.send-1"), "{logs}");
+    assert!(!logs.contains("unknown"), "lines about other jobs: {logs}");
+    checkout.run(&["local", "logs", "producer-ap"]).failed(2, &["producer-api"]);
+    assert_eq!(checkout.run(&["local", "mailbox"]).done().out().trim(), "no mail was sent yet");
+    checkout.run(&["local", "mailbox", "show", "1"]).failed(1, &["no mail was sent yet"]);
     assert!(checkout.run(&["local", "logs", "engine"]).done().out().contains("127.0.0.1"));
 
     let processes = checkout.processes();

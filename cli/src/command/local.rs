@@ -1,5 +1,10 @@
 //! `ikkai local …`: starts, shows and ends the local environment of this checkout.
 
+mod check;
+mod guard;
+mod mailbox;
+mod redeploy;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -12,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::keeper::{self, Message};
 use super::{Failure, logs};
 use crate::local::checkout::Checkout;
-use crate::local::mailbox;
+use crate::local::mailbox as mails;
 use crate::local::process;
 use crate::local::queues;
 use crate::local::running::{Keeper, Running, StateFiles};
@@ -29,6 +34,12 @@ pub(super) enum Local {
     Status,
     /// Shows the functions' logs.
     Logs(logs::Logs),
+    /// Shows the mails that the engine's SES has taken.
+    Mailbox(mailbox::Mailbox),
+    /// Builds one function and swaps it for the one that runs.
+    Redeploy(redeploy::Redeploy),
+    /// Measures what the engine does as AWS does.
+    Check(check::Check),
     /// Keeps it; `up` starts this process.
     #[command(hide = true)]
     Keep(Environment),
@@ -78,8 +89,19 @@ enum EngineKind {
     Ministack,
     /// LocalStack; not yet.
     Localstack,
-    /// An AWS account; not yet.
+    /// An AWS account.
     Aws,
+}
+
+impl EngineKind {
+    /// As a running environment names it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ministack => "ministack",
+            Self::Localstack => "localstack",
+            Self::Aws => "aws",
+        }
+    }
 }
 
 impl Local {
@@ -89,6 +111,9 @@ impl Local {
             Self::Down => down(screen),
             Self::Status => status(screen).await,
             Self::Logs(logs) => logs.run(screen).await,
+            Self::Mailbox(mailbox) => mailbox.run(screen).await,
+            Self::Redeploy(redeploy) => redeploy.run(screen).await,
+            Self::Check(check) => check.run(screen).await,
             Self::Keep(environment) => keeper::keep(environment).await,
         }
     }
@@ -107,8 +132,8 @@ impl Up {
             }
             EngineKind::Aws => {
                 return Err(
-                    "the engine `aws` is not supported yet; `ministack`, the default, runs the whole stack on this machine, \
-                            and docs/deploy.md says how to deploy it to an account by hand"
+                    "an account is no local environment: `ikkai deploy` brings the stack to it, `ikkai local check --engine aws` \
+                     measures it, and `ikkai local up` without --engine runs the whole stack on this machine"
                         .into(),
                 );
             }
@@ -225,7 +250,7 @@ async fn status(screen: &Screen) -> Result<ExitCode, Failure> {
         }
     };
     let counts = queues::counts(running.engine).await?;
-    let mails = mailbox::mails(running.engine).await?.len();
+    let mails = mails::mails(running.engine).await?.len();
     let workers = |function: &str| {
         let members = process::members(running.engine_pid);
         let of_function = |pid| process::variable(pid, "AWS_LAMBDA_FUNCTION_NAME").as_deref() == Some(function);

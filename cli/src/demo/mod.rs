@@ -15,7 +15,7 @@ mod keep;
 mod live;
 mod observer;
 mod operators;
-mod prices;
+pub(crate) mod prices;
 mod report;
 mod scene;
 mod scenes;

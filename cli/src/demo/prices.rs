@@ -7,22 +7,22 @@ use serde::Serialize;
 /// A list price.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Price {
+pub(crate) struct Price {
     /// What is counted.
-    pub(super) unit: &'static str,
+    pub(crate) unit: &'static str,
     /// Dollars per million units.
-    pub(super) dollars_per_million: f64,
+    pub(crate) dollars_per_million: f64,
     /// The month in which this price was last looked up.
-    pub(super) as_of: &'static str,
+    pub(crate) as_of: &'static str,
     /// Who says so.
-    pub(super) source: &'static str,
+    pub(crate) source: &'static str,
 }
 
 /// Where these prices hold.
-pub(super) const REGION: &str = "us-east-1";
+pub(crate) const REGION: &str = "us-east-1";
 
 /// A write of up to 1 KB. Failed conditional writes cost the same.
-pub(super) const DYNAMODB_WRITE: Price = Price {
+pub(crate) const DYNAMODB_WRITE: Price = Price {
     unit: "DynamoDB write request unit",
     dollars_per_million: 0.625,
     as_of: "2026-11",
@@ -30,7 +30,7 @@ pub(super) const DYNAMODB_WRITE: Price = Price {
 };
 
 /// A strongly consistent read of up to 4 KB.
-pub(super) const DYNAMODB_READ: Price = Price {
+pub(crate) const DYNAMODB_READ: Price = Price {
     unit: "DynamoDB read request unit",
     dollars_per_million: 0.125,
     as_of: "2026-11",
@@ -38,15 +38,15 @@ pub(super) const DYNAMODB_READ: Price = Price {
 };
 
 /// A request to a standard queue of up to 64 KB.
-pub(super) const SQS_REQUEST: Price =
+pub(crate) const SQS_REQUEST: Price =
     Price { unit: "SQS request", dollars_per_million: 0.40, as_of: "2026-06", source: "aws.amazon.com/sqs/pricing" };
 
 /// An invocation.
-pub(super) const LAMBDA_REQUEST: Price =
+pub(crate) const LAMBDA_REQUEST: Price =
     Price { unit: "Lambda request", dollars_per_million: 0.20, as_of: "2026-05", source: "aws.amazon.com/lambda/pricing" };
 
 /// A gigabyte of memory for a second, on arm64.
-pub(super) const LAMBDA_GIGABYTE_SECOND: Price = Price {
+pub(crate) const LAMBDA_GIGABYTE_SECOND: Price = Price {
     unit: "Lambda GB-second (arm64)",
     dollars_per_million: 13.3334,
     as_of: "2026-05",
@@ -54,7 +54,7 @@ pub(super) const LAMBDA_GIGABYTE_SECOND: Price = Price {
 };
 
 /// A mail: $0.10 per thousand.
-pub(super) const SES_MAIL: Price =
+pub(crate) const SES_MAIL: Price =
     Price { unit: "SES mail", dollars_per_million: 100.0, as_of: "2026-11", source: "aws.amazon.com/ses/pricing" };
 
 #[cfg(test)]

@@ -134,14 +134,19 @@ impl Package {
 /// # Errors
 /// A zip is missing.
 pub fn packed_functions(folder: &Path) -> Result<Vec<Package>, BuildError> {
-    let read = |name: &&str| {
-        let path = folder.join(format!("{name}.zip"));
-        match std::fs::read(&path) {
-            Ok(zip) => Ok(Package::of_zip(name, zip)),
-            Err(source) => Err(BuildError::NoZip { path, source }),
-        }
-    };
-    FUNCTIONS.iter().map(read).collect()
+    FUNCTIONS.iter().map(|name| packed_function(folder, name)).collect()
+}
+
+/// A function that was built and packed elsewhere: `<name>.zip` in a folder.
+///
+/// # Errors
+/// The zip is missing.
+pub fn packed_function(folder: &Path, name: &str) -> Result<Package, BuildError> {
+    let path = folder.join(format!("{name}.zip"));
+    match std::fs::read(&path) {
+        Ok(zip) => Ok(Package::of_zip(name, zip)),
+        Err(source) => Err(BuildError::NoZip { path, source }),
+    }
 }
 
 /// The same content gives the same bytes: CloudFormation and the engine recognise an unchanged function by them.
@@ -180,16 +185,39 @@ pub async fn binary(checkout: &Checkout, package: &str, progress: &Progress) -> 
         if !packages.contains(&package.as_str()) {
             packages.push(&package);
         }
-        let found = build(&checkout, &packages, &step)?.remove(&package).ok_or(BuildError::Missing { name: package })?;
+        let found = build(&checkout, &packages, &packages, &step)?.remove(&package);
+        let found = found.ok_or(BuildError::Missing { name: package })?;
         step.done();
         Ok(found)
     });
     building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
 
+/// Builds and packs one package's binary and no other. Its dependencies are those that all functions are built with.
+///
+/// # Errors
+/// There is no cargo, or the package does not compile.
+pub async fn package(checkout: &Checkout, package: &str, progress: &Progress) -> Result<Package, BuildError> {
+    let (checkout, package, progress) = (checkout.clone(), package.to_owned(), progress.clone());
+    let building = tokio::task::spawn_blocking(move || {
+        let step = progress.begin(format!("building {package}"));
+        let mut named = FUNCTIONS.to_vec();
+        if !named.contains(&package.as_str()) {
+            named.push(&package);
+        }
+        let binaries = build(&checkout, &named, &[package.as_str()], &step)?;
+        let binary = binaries.get(&package).ok_or_else(|| BuildError::Missing { name: package.clone() })?;
+        step.detail(format!("packing {package}"));
+        let packed = Package::of(&package, binary)?;
+        step.done();
+        Ok(packed)
+    });
+    building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+}
+
 fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Package>, BuildError> {
     let step = progress.begin("building the functions");
-    let binaries = build(checkout, &FUNCTIONS, &step)?;
+    let binaries = build(checkout, &FUNCTIONS, &FUNCTIONS, &step)?;
     let packages = FUNCTIONS.iter().map(|name| {
         let binary = binaries.get(*name).ok_or_else(|| BuildError::Missing { name: (*name).to_owned() })?;
         step.detail(format!("packing {name}"));
@@ -200,15 +228,24 @@ fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Packag
     Ok(packages)
 }
 
-fn build(checkout: &Checkout, packages: &[&str], step: &Step<'_>) -> Result<BTreeMap<String, PathBuf>, BuildError> {
+/// Builds binaries, each in the package of its name. All packages that are `named` unite their features, whether they are built or not.
+fn build(
+    checkout: &Checkout,
+    named: &[&str],
+    binaries: &[&str],
+    step: &Step<'_>,
+) -> Result<BTreeMap<String, PathBuf>, BuildError> {
     let cargo = PathBuf::from(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     let mut command = Command::new(&cargo);
     command.args(["build", "--profile", PROFILE, "--message-format", "json-render-diagnostics", "--features", FEATURES]);
     // This package is named too, though none of it is built here: cargo unites the features of the packages that it is given, and
     // with the same features as in this program's own build every dependency is compiled once and not twice.
     command.args(["--package", env!("CARGO_PKG_NAME")]);
-    for name in packages {
-        command.args(["--package", name, "--bin", name]);
+    for name in named {
+        command.args(["--package", name]);
+    }
+    for name in binaries {
+        command.args(["--bin", name]);
     }
     // What cargo sets for the program it runs is not the user's: it would change the fingerprints of what is built here.
     for (name, _) in std::env::vars_os() {

@@ -14,7 +14,7 @@ use super::process::{self, Process};
 use super::python::PythonEnvironment;
 
 /// The services that the stack uses. Fewer services start faster and hide no mistakes.
-const SERVICES: &str = "cloudformation,dynamodb,iam,lambda,logs,monitoring,s3,secretsmanager,ses,sns,sqs,sts";
+const SERVICES: &str = "apigateway,cloudformation,dynamodb,iam,lambda,logs,monitoring,s3,secretsmanager,ses,sns,sqs,sts";
 
 /// The region that the engine plays.
 pub const REGION: &str = "us-east-1";

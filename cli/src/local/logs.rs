@@ -44,6 +44,14 @@ pub struct LogLine {
     pub message: String,
 }
 
+impl LogLine {
+    /// A line, for whoever wants to show one.
+    #[must_use]
+    pub fn new(stream: &str, timestamp: i64, message: &str) -> Self {
+        Self { stream: stream.to_owned(), timestamp, message: message.to_owned() }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
@@ -74,6 +82,13 @@ impl LogReader {
             from: 0,
             seen: HashMap::new(),
         }
+    }
+
+    /// Begins with the lines of an instant, in milliseconds since 1970.
+    #[must_use]
+    pub fn since(mut self, from_ms: i64) -> Self {
+        self.from = from_ms;
+        self
     }
 
     /// The lines since the last call. The engine takes the lines of an invocation when the invocation ends.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::loopback::{Loopback, LoopbackError};
 
@@ -34,12 +34,21 @@ pub struct ReceivedMail {
     /// The subject.
     #[serde(default)]
     pub subject: Option<String>,
+    /// When it was taken, milliseconds since 1970, if the engine says so.
+    #[serde(default, rename = "Timestamp", deserialize_with = "millis")]
+    pub taken_ms: Option<i64>,
     /// The plain text.
     #[serde(default)]
     pub body_text: Option<String>,
     /// The HTML.
     #[serde(default)]
     pub body_html: Option<String>,
+}
+
+/// The engine counts seconds, with a fraction.
+#[allow(clippy::cast_possible_truncation, reason = "a time is far from the limits of its type")]
+fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    Ok(Option::<f64>::deserialize(from)?.map(|seconds| (seconds * 1_000.0) as i64))
 }
 
 #[derive(Deserialize)]
@@ -55,4 +64,19 @@ pub async fn mails(engine: SocketAddr) -> Result<Vec<ReceivedMail>, MailboxError
     let answer = Loopback::new(Duration::from_secs(10)).get(engine, "/_ministack/ses/messages").await?;
     let messages: Messages = serde_json::from_slice(answer.body())?;
     Ok(messages.messages.into_values().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mails_time_is_read_in_milliseconds_and_may_be_missing() {
+        let read = |time: &str| -> ReceivedMail {
+            serde_json::from_str(&format!(r#"{{"MessageId":"m","Source":"a@example.com","To":["b@example.com"]{time}}}"#))
+                .unwrap()
+        };
+        assert_eq!(read(r#","Timestamp":1790000000.25"#).taken_ms, Some(1_790_000_000_250));
+        assert_eq!(read("").taken_ms, None);
+    }
 }

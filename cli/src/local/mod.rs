@@ -3,6 +3,7 @@
 pub mod api;
 pub mod aws;
 pub mod build;
+pub mod check;
 pub mod checkout;
 pub mod consumers;
 pub mod deploy;
@@ -20,6 +21,7 @@ pub mod proxy;
 pub mod python;
 pub mod queues;
 pub mod receiver;
+pub mod redeploy;
 pub mod running;
 pub mod secrets;
 pub mod seed;

@@ -4,6 +4,7 @@
 //! parameters alone: the functions are the ones that would be deployed.
 
 mod api;
+mod check;
 mod events;
 mod failures;
 mod feedback;
@@ -17,6 +18,7 @@ mod payments;
 mod pictures;
 mod process;
 mod quiet;
+mod redeploy;
 mod redrive;
 mod redrive_contents;
 mod redrive_doors;

@@ -2,7 +2,7 @@
 //!
 //! Each command makes a request of [`dlq_redrive::protocol`], asks a [`Desk`](crate::operator::Desk), and shows the answer.
 
-mod ages;
+pub(super) mod ages;
 mod discard;
 mod filter;
 mod history;

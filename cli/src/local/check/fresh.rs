@@ -1,0 +1,58 @@
+//! An engine that is started for a check, and ends with it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::local::checkout::Checkout;
+use crate::local::engine::{Engine, EngineError};
+use crate::local::instance::{Instance, InstanceError};
+use crate::local::proxy::{Proxy, ProxyError};
+use crate::local::python::{self, Extras, PythonError};
+use crate::progress::Progress;
+
+/// The engine does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each variant is the error of the step that it is named after")]
+pub enum FreshError {
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    #[error(transparent)]
+    Python(#[from] PythonError),
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A running engine with nothing on it.
+#[derive(Debug)]
+pub struct FreshEngine {
+    // Dropped in this order, as in a whole environment.
+    engine: Engine,
+    _proxy: Proxy,
+    _instance: Instance,
+}
+
+impl FreshEngine {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// A step failed; the message says what to do about it.
+    pub async fn start(checkout: &Checkout, progress: &Progress) -> Result<Self, FreshError> {
+        let instance = Instance::claim(checkout, "check")?;
+        let python = python::environment(checkout, Extras::None, progress).await?;
+        let step = progress.begin("starting the engine");
+        // Functions reach the engine through the proxy, as they do in a whole environment: its address is known before the engine's.
+        let proxy = Proxy::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let engine = Engine::start(&python, instance.folder(), None, &proxy.url()).await?;
+        proxy.set_upstream(engine.address());
+        step.done();
+        Ok(Self { engine, _proxy: proxy, _instance: instance })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.engine.address())
+    }
+}
