@@ -14,6 +14,7 @@ mod job;
 mod keeper;
 mod local;
 mod logs;
+mod new;
 mod patience;
 mod send;
 mod site;
@@ -55,6 +56,9 @@ enum Command {
     /// Stops, starts and bounds consumers.
     #[command(subcommand)]
     Consumer(consumer::Consumer),
+    /// Makes parts of the project.
+    #[command(subcommand)]
+    New(new::New),
     /// Builds the functions and deploys a stack of them, or a new version into it.
     Deploy(deploy::Deploy),
     /// Deletes a stack, and keeps its tables, buckets and secrets.
@@ -85,6 +89,7 @@ impl Ikkai {
             Command::Send(command) => command.run(&screen).await,
             Command::Job(command) => command.run(&screen).await,
             Command::Consumer(command) => command.run(&screen).await,
+            Command::New(command) => command.run(&screen),
             Command::Deploy(command) => command.run(&screen).await,
             Command::Destroy(command) => command.run(&screen).await,
             Command::Doctor(command) => command.run(&screen).await,

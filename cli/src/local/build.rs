@@ -15,13 +15,21 @@ use super::checkout::Checkout;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
-pub const FUNCTIONS: [&str; 8] = [
+pub const FUNCTIONS: [&str; NAMES.len()] = {
+    let mut functions = [""; NAMES.len()];
+    functions.copy_from_slice(NAMES);
+    functions
+};
+
+/// A slice, so that a function more is a line more.
+const NAMES: &[&str] = &[
     "producer-api",
     "email-consumer",
     "image-consumer",
     "billing-consumer",
     "report-consumer",
     "webhook-consumer",
+    // ikkai new consumer: function
     "ses-feedback",
     "dlq-redrive",
 ];

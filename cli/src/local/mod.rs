@@ -5,6 +5,7 @@ pub mod aws;
 pub mod build;
 pub mod check;
 pub mod checkout;
+pub mod consumers;
 pub mod deploy;
 pub mod engine;
 pub mod environment;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::api::{Api, ApiAddress, ApiError};
+pub use super::consumers::Consumer;
 use super::queues::{self, QueueCounts, QueueError, QueuedMessage};
 
 /// A stack on a local engine.
@@ -21,28 +22,13 @@ pub struct Stack {
 #[error("the stack `{stack}` has no output `{output}`; infra/template.yaml and this command do not fit together")]
 pub struct MissingOutput {
     stack: String,
-    output: &'static str,
+    output: String,
 }
 
-/// What every stack must tell.
-const NEEDED: [&str; 28] = [
+/// What every stack must tell besides the names of its consumers.
+const NEEDED: [&str; 13] = [
     "ApiUrl",
     "ProducerApiFunctionName",
-    "EmailConsumerFunctionName",
-    "EmailQueueName",
-    "EmailDeadLetterQueueName",
-    "ImageConsumerFunctionName",
-    "ImageQueueName",
-    "ImageDeadLetterQueueName",
-    "BillingConsumerFunctionName",
-    "BillingQueueName",
-    "BillingDeadLetterQueueName",
-    "ReportConsumerFunctionName",
-    "ReportQueueName",
-    "ReportDeadLetterQueueName",
-    "WebhookConsumerFunctionName",
-    "WebhookQueueName",
-    "WebhookDeadLetterQueueName",
     "SesFeedbackFunctionName",
     "SesFeedbackTopicArn",
     "DlqRedriveFunctionName",
@@ -56,35 +42,10 @@ const NEEDED: [&str; 28] = [
     "WebhookSecretId",
 ];
 
-/// A consumer of the stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consumer {
-    /// `email.send`
-    Email,
-    /// `image.resize`
-    Image,
-    /// `billing.charge`
-    Billing,
-    /// `report.generate`
-    Report,
-    /// `webhook.deliver`
-    Webhook,
-}
-
-impl Consumer {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Email, Self::Image, Self::Billing, Self::Report, Self::Webhook];
-
-    /// What the template names its parts after.
-    fn prefix(self) -> &'static str {
-        match self {
-            Self::Email => "Email",
-            Self::Image => "Image",
-            Self::Billing => "Billing",
-            Self::Report => "Report",
-            Self::Webhook => "Webhook",
-        }
-    }
+/// All outputs that a stack must have.
+fn needed() -> impl Iterator<Item = String> {
+    let of_consumers = Consumer::ALL.iter().flat_map(|consumer| consumer.outputs());
+    NEEDED.iter().map(|output| (*output).to_owned()).chain(of_consumers)
 }
 
 /// The names of a consumer's parts.
@@ -105,7 +66,7 @@ impl Stack {
     /// # Errors
     /// An output that is needed is missing.
     pub fn new(name: &str, engine: SocketAddr, outputs: BTreeMap<String, String>) -> Result<Self, MissingOutput> {
-        match NEEDED.iter().find(|output| !outputs.contains_key(**output)) {
+        match needed().find(|output| !outputs.contains_key(output)) {
             Some(output) => Err(MissingOutput { stack: name.to_owned(), output }),
             None => Ok(Self { name: name.to_owned(), engine, outputs }),
         }
@@ -142,18 +103,14 @@ impl Stack {
     /// The names of a consumer's parts.
     #[must_use]
     pub fn consumer(&self, consumer: Consumer) -> ConsumerNames<'_> {
-        let output = |what: &str| self.output(&format!("{}{what}", consumer.prefix()));
-        ConsumerNames {
-            function: output("ConsumerFunctionName"),
-            queue: output("QueueName"),
-            dead_letter_queue: output("DeadLetterQueueName"),
-        }
+        let [function, queue, dead_letter_queue] = consumer.outputs().map(|output| self.output(&output));
+        ConsumerNames { function, queue, dead_letter_queue }
     }
 
     /// The function names of all functions: the producer, the consumers, the reader of bounces, the operators' function.
     #[must_use]
     pub fn functions(&self) -> Vec<&str> {
-        let consumers = Consumer::ALL.map(|consumer| self.consumer(consumer).function);
+        let consumers = Consumer::ALL.iter().map(|consumer| self.consumer(*consumer).function);
         [self.producer()].into_iter().chain(consumers).chain([self.feedback(), self.redrive()]).collect()
     }
 
@@ -280,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_missing_output_is_named() {
-        let mut outputs: BTreeMap<String, String> = NEEDED.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        let mut outputs: BTreeMap<String, String> = needed().map(|name| (name, "x".to_owned())).collect();
         let engine = "127.0.0.1:1".parse().unwrap();
         assert!(Stack::new("ikkai", engine, outputs.clone()).is_ok());
         outputs.remove("JobsTableName");
@@ -290,7 +247,7 @@ mod tests {
 
     #[test]
     fn every_consumer_and_every_function_has_its_names() {
-        let outputs = NEEDED.iter().map(|name| ((*name).to_owned(), format!("of {name}"))).collect();
+        let outputs = needed().map(|name| (name.clone(), format!("of {name}"))).collect();
         let stack = Stack::new("ikkai", "127.0.0.1:1".parse().unwrap(), outputs).unwrap();
         let image = stack.consumer(Consumer::Image);
         assert_eq!((image.function, image.queue), ("of ImageConsumerFunctionName", "of ImageQueueName"));

@@ -14,12 +14,13 @@ use super::payload_shape;
 use super::payloads::{BillingCharge, EmailSend, ImageResize, ReportGenerate, WebhookDeliver};
 
 /// All job types of this program. A new one is added here and nowhere else.
-static REGISTRY: [JobKind; 5] = [
+static REGISTRY: &[JobKind] = &[
     JobKind::of::<EmailSend>(),
     JobKind::of::<ImageResize>(),
     JobKind::of::<BillingCharge>(),
     JobKind::of::<ReportGenerate>(),
     JobKind::of::<WebhookDeliver>(),
+    // ikkai new consumer: job kind
 ];
 
 /// A job type with what has to be known to accept its jobs without knowing its payload type.
@@ -90,7 +91,7 @@ impl JobKind {
 /// All job types of this program.
 #[must_use]
 pub fn registry() -> &'static [JobKind] {
-    &REGISTRY
+    REGISTRY
 }
 
 /// The kind with this name.

@@ -27,3 +27,4 @@ mod redrive_journal;
 mod reports;
 mod store;
 mod webhooks;
+// ikkai new consumer: module

@@ -134,5 +134,7 @@ fn consumers_know_their_timeout_keep_within_it_and_may_renew() {
 fn the_api_takes_the_jobs_of_every_consumer() {
     let mut types: Vec<String> = every_stack().stacks[0].routes().into_iter().map(|(job_type, _)| job_type).collect();
     types.sort();
-    assert_eq!(types, ["billing.charge", "email.send", "image.resize", "report.generate", "webhook.deliver"]);
+    let mut known: Vec<_> = ikkai::job::names().collect();
+    known.sort_unstable();
+    assert_eq!(types, known);
 }

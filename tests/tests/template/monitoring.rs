@@ -116,13 +116,13 @@ fn every_consumer_has_every_kind_of_alarm() {
         });
     }
     let without_a_new_one = rule(&with_a_consumer_more(), everything());
-    assert!(without_a_new_one.iter().any(|violation| violation == "ikkai-sms-poison: is missing"), "{without_a_new_one:?}");
+    assert!(without_a_new_one.iter().any(|violation| violation == "ikkai-unwatched-poison: is missing"), "{without_a_new_one:?}");
 }
 
-/// The application with one more consumer, whose queue is called `sms`.
+/// The application with one more consumer, whose queue is called `unwatched`.
 fn with_a_consumer_more() -> Stack {
     let mut stack = applications()[0].clone();
-    stack.set("EmailQueue", "/QueueName", json!("ikkai-sms"));
+    stack.set("EmailQueue", "/QueueName", json!("ikkai-unwatched"));
     stack
 }
 

@@ -61,7 +61,7 @@ fn operators_put_back_and_take_out_nothing_else() {
     notices(rule, &format!("{FUNCTION}: no sqs:ListMessageMoveTasks"), |stack| {
         set_in_statement(stack, ROLE, "DeadLetters", "/Action", json!(["sqs:ReceiveMessage"]));
     });
-    for (index, sid) in [(0, "DeadLetters"), (4, "PutBack")] {
+    for (index, sid) in [(0, "DeadLetters"), (CONSUMERS.len() - 1, "PutBack")] {
         notices(rule, FUNCTION, |stack| remove_from_statement(stack, ROLE, sid, &format!("/Resource/{index}")));
         notices(rule, FUNCTION, |stack| {
             let elsewhere = json!({"Fn::GetAtt": ["SesFeedbackDeadLetterQueue", "Arn"]});

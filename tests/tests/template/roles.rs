@@ -1,6 +1,7 @@
 //! What each function may do.
 
 use ikkai::idempotency::DynamoStore;
+use ikkai_cli::local::consumers::Consumer;
 use ikkai_tests::template::policy::{Request, allows};
 use ikkai_tests::template::{Stack, rules::roles};
 use report_consumer::DynamoDbHistory;
@@ -9,13 +10,9 @@ use serde_json::{Value, json};
 use crate::stacks::{CONSUMERS, every_stack, full_stack, holds, notices, notices_in, remove_from_statement, set_in_statement};
 
 /// Job types by the name of their consumer's blocks.
-const TYPES: [(&str, &str); 5] = [
-    ("Email", "email.send"),
-    ("Image", "image.resize"),
-    ("Billing", "billing.charge"),
-    ("Report", "report.generate"),
-    ("Webhook", "webhook.deliver"),
-];
+fn types() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Consumer::ALL.iter().map(|consumer| (consumer.prefix(), consumer.job_type()))
+}
 
 #[test]
 fn roles_have_no_wildcards() {
@@ -59,7 +56,7 @@ fn every_function_has_a_role_of_its_own() {
 fn consumers_reach_only_their_own_jobs_and_queue() {
     let rule = roles::consumers_reach_only_their_own;
     holds(rule);
-    for (name, job_type) in TYPES {
+    for (name, job_type) in types() {
         let (function, role) = (format!("{name}ConsumerFunction"), format!("{name}ConsumerRole"));
         for prefixes in [json!(["*"]), json!(["email.*"]), json!([format!("{job_type}-*"), "other.type-*"])] {
             notices(rule, &function, |stack| {
@@ -170,7 +167,7 @@ pub(crate) fn decides(function: &str, cases: Vec<(Request<'_>, bool)>) {
 
 #[test]
 fn an_evaluator_lets_every_consumer_at_its_own_jobs_and_queues_and_at_nothing_else() {
-    for (name, job_type) in TYPES {
+    for (name, job_type) in types() {
         let (own, other) = (format!("{job_type}-aaaa"), if name == "Email" { "billing.charge-aaaa" } else { "email.send-aaaa" });
         let (queue, dead) = (format!("{name}Queue"), format!("{name}DeadLetterQueue"));
         let sends_events = name != "Webhook";
@@ -307,7 +304,8 @@ fn an_evaluator_lets_the_producer_enqueue_but_not_receive() {
         (plain("dynamodb:DeleteItem", "JobsTable"), false),
         (plain("sqs:SendMessage", "WebhookQueue"), false),
     ];
-    for queue in ["EmailQueue", "ImageQueue", "BillingQueue", "ReportQueue"] {
+    let queues: Vec<_> = CONSUMERS.iter().filter(|name| **name != "Webhook").map(|name| format!("{name}Queue")).collect();
+    for queue in &queues {
         cases.push((plain("sqs:SendMessage", queue), true));
         cases.push((plain("sqs:ReceiveMessage", queue), false));
         cases.push((plain("sqs:DeleteMessage", queue), false));

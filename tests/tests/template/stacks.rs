@@ -2,12 +2,21 @@
 
 use std::sync::OnceLock;
 
+use ikkai_cli::local::consumers::Consumer;
 use ikkai_tests::template::rules::Rule;
 use ikkai_tests::template::{Parameters, Stack, Synthesis, parameters, synthesize};
 use serde_json::{Value, json};
 
 /// What the blocks of the consumers are named after.
-pub(crate) const CONSUMERS: [&str; 5] = ["Email", "Image", "Billing", "Report", "Webhook"];
+pub(crate) const CONSUMERS: [&str; Consumer::ALL.len()] = {
+    let mut names = [""; Consumer::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Consumer::ALL[index].prefix();
+        index += 1;
+    }
+    names
+};
 
 /// Every value of every listed parameter, both ends of the others, and every door of the API.
 pub(crate) fn every_stack() -> &'static Synthesis {
@@ -106,7 +115,18 @@ pub(crate) fn every_stack() -> &'static Synthesis {
 pub(crate) const KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/0f3a0b6c-1d2e-4f56-8a9b-0c1d2e3f4a5b";
 
 /// The consumers whose queues may be FIFO. (S3 notifies no FIFO queue.)
-pub(crate) const ORDERED: [&str; 4] = ["Email", "Billing", "Report", "Webhook"];
+pub(crate) const ORDERED: [&str; CONSUMERS.len() - 1] = {
+    let mut names = [""; CONSUMERS.len() - 1];
+    let (mut index, mut found) = (0, 0);
+    while index < CONSUMERS.len() {
+        if !matches!(Consumer::ALL[index], Consumer::Image) {
+            names[found] = CONSUMERS[index];
+            found += 1;
+        }
+        index += 1;
+    }
+    names
+};
 
 /// All queues that can be are of this type, and FIFO ones get the most attempts that a parameter allows.
 pub(crate) fn of_queue_type(queues: &str) -> Parameters {

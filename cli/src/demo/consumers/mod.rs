@@ -11,33 +11,33 @@ mod provider;
 mod reports;
 mod table;
 mod webhooks;
+// ikkai new consumer: module
 
 pub(super) use self::provider::Provider;
+
+use std::pin::Pin;
+
+use futures::future::join_all;
 
 use super::findings::{Findings, Missed};
 use super::scene::{self, SceneOutcome};
 use super::stage::Stage;
+use crate::local::consumers::Consumer;
 
 /// Plays every scene, side by side.
 pub(super) async fn play(stage: &Stage<'_>) -> Vec<SceneOutcome> {
-    let (asked, uploaded, paid, report, told, bounce, outage) = tokio::join!(
-        pictures::asked_for(stage),
-        pictures::uploaded(stage),
-        charges::paid(stage),
-        reports::over_an_account(stage),
-        webhooks::told(stage),
-        bounces::suppresses(stage),
-        outage::outlived(stage),
-    );
-    vec![asked, uploaded, paid, report, told, bounce, outage]
+    let scenes: Vec<Pin<Box<dyn Future<Output = SceneOutcome> + '_>>> = vec![
+        Box::pin(pictures::asked_for(stage)),
+        Box::pin(pictures::uploaded(stage)),
+        Box::pin(charges::paid(stage)),
+        Box::pin(reports::over_an_account(stage)),
+        Box::pin(webhooks::told(stage)),
+        Box::pin(bounces::suppresses(stage)),
+        Box::pin(outage::outlived(stage)),
+        // ikkai new consumer: scene
+    ];
+    join_all(scenes).await
 }
-
-/// The queues of the consumers, by the stack's outputs.
-const QUEUES: [&str; 4] = ["ImageQueueName", "BillingQueueName", "ReportQueueName", "WebhookQueueName"];
-
-/// Their dead-letter queues.
-const DEAD_LETTER_QUEUES: [&str; 4] =
-    ["ImageDeadLetterQueueName", "BillingDeadLetterQueueName", "ReportDeadLetterQueueName", "WebhookDeadLetterQueueName"];
 
 /// What holds for all scenes together: nothing is left in a queue, and nothing died. Returns how many messages each dead-letter queue
 /// holds.
@@ -50,20 +50,22 @@ pub(super) async fn settled(
     let all_well = outcomes.iter().all(|outcome| outcome.findings.all_kept());
     let mut dead_letters = Vec::new();
     for stack in [&stage.stacks.main, &stage.stacks.long] {
-        let name = |output: &&str| stack.outputs().get(*output).cloned().unwrap_or_default();
-        for queue in QUEUES.iter().map(name) {
+        // Mails are the jobs of the first section, which looks after their queues itself.
+        let others = Consumer::ALL.iter().filter(|consumer| **consumer != Consumer::Email);
+        let others: Vec<_> = others.map(|consumer| stack.consumer(*consumer)).collect();
+        for queue in others.iter().map(|consumer| consumer.queue) {
             if all_well {
                 // What is left in the end is counted below.
-                let empty = async || stack.queue_counts(&queue).await.is_ok_and(|counts| counts.all() == 0).then_some(());
+                let empty = async || stack.queue_counts(queue).await.is_ok_and(|counts| counts.all() == 0).then_some(());
                 let _ = stage.eventually("the queue is empty", empty).await;
             }
-            let counts = scene::works("the queues can be read", stack.queue_counts(&queue).await)?;
+            let counts = scene::works("the queues can be read", stack.queue_counts(queue).await)?;
             checks.equal(&format!("messages left in {queue}"), counts.all(), 0);
         }
-        for queue in DEAD_LETTER_QUEUES.iter().map(name) {
-            let counts = scene::works("the queues can be read", stack.queue_counts(&queue).await)?;
+        for queue in others.iter().map(|consumer| consumer.dead_letter_queue) {
+            let counts = scene::works("the queues can be read", stack.queue_counts(queue).await)?;
             checks.equal(&format!("messages in {queue}"), counts.all(), 0);
-            dead_letters.push((queue, counts.all()));
+            dead_letters.push((queue.to_owned(), counts.all()));
         }
     }
     Ok(dead_letters)

@@ -144,6 +144,7 @@ fn own(binary: &str) -> &'static [(&'static str, Need)] {
         "billing-consumer" => BILLING_CONSUMER,
         "report-consumer" => REPORT_CONSUMER,
         "webhook-consumer" => WEBHOOK_CONSUMER,
+        // ikkai new consumer: variables
         "ses-feedback" => SES_FEEDBACK,
         "dlq-redrive" => DLQ_REDRIVE,
         _ => &[],

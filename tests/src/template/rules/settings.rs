@@ -48,6 +48,7 @@ pub fn functions_start(stack: &Stack) -> Vec<String> {
                 of_consumer(&mut reader);
                 WebhookSettings::read(&mut reader);
             }
+            // ikkai new consumer: settings
             _ => violations.push(format!("{name}: nobody knows which settings its code reads")),
         }
         violations.extend(reader.unread("IKKAI_").into_iter().map(|variable| format!("{name}: {variable} is not read")));
