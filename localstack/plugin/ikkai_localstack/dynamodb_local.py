@@ -1,0 +1,34 @@
+"""Runs Amazon's DynamoDB Local on 127.0.0.1.
+
+    python -m ikkai_localstack.dynamodb_local FOLDER PORT
+
+Started as its own program it listens on every interface and has no option against that; so its server is told the host before it starts.
+"""
+
+import pathlib
+import sys
+
+import jpype
+
+
+def main(folder, port):
+    folder = pathlib.Path(folder)
+    jars = [folder / "DynamoDBLocal.jar", *sorted((folder / "DynamoDBLocal_lib").glob("*.jar"))]
+    jpype.startJVM(
+        f"-Djava.library.path={folder / 'DynamoDBLocal_lib'}",
+        "-Djava.net.preferIPv4Stack=true",
+        "-Xmx256m",
+        classpath=[str(jar) for jar in jars],
+    )
+    runner = jpype.JClass("com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
+    # In memory, and nothing is told to Amazon.
+    server = runner.createServerFromCommandLineArgs(["-inMemory", "-disableTelemetry", "-port", port])
+    jetty = server.getClass().getDeclaredField("server")
+    jetty.setAccessible(True)
+    for connector in jetty.get(server).getConnectors():
+        connector.setHost("127.0.0.1")
+    server.start()
+    server.join()
+
+
+main(*sys.argv[1:])
