@@ -7,6 +7,10 @@ from localstack.runtime import hooks
 from localstack.services.lambda_.invocation.plugins import RuntimeExecutorPlugin
 
 
+# LocalStack loads a service when it is first asked for, which can take longer than who asks has patience. It is not ready before these are.
+LOADED_FIRST = ("cloudformation", "s3", "secretsmanager", "ses")
+
+
 class NativeExecutorPlugin(RuntimeExecutorPlugin):
     """`LAMBDA_RUNTIME_EXECUTOR=native`"""
 
@@ -21,6 +25,8 @@ class NativeExecutorPlugin(RuntimeExecutorPlugin):
 @hooks.on_infra_start()
 def adapt():
     """Everything beside functions that is otherwise than LocalStack brings it."""
+    from localstack.services.plugins import SERVICE_PLUGINS
+
     from ikkai_localstack import cloudformation, dynamodb, mail, mapping, views
 
     cloudformation.install()
@@ -28,3 +34,5 @@ def adapt():
     mail.install()
     mapping.install()
     views.install()
+    for service in LOADED_FIRST:
+        SERVICE_PLUGINS.require(service)
