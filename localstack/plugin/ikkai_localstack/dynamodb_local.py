@@ -5,10 +5,20 @@
 Started as its own program it listens on every interface and has no option against that; so its server is told the host before it starts.
 """
 
+import os
 import pathlib
 import sys
+import threading
+import time
 
 import jpype
+
+
+def end_with(starter):
+    """LocalStack gives it a session of its own, so it is not ended with LocalStack's process group."""
+    while os.getppid() == starter:
+        time.sleep(0.5)
+    os._exit(0)
 
 
 def main(folder, port):
@@ -31,4 +41,5 @@ def main(folder, port):
     server.join()
 
 
+threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 main(*sys.argv[1:])
