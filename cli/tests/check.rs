@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ikkai_cli::local::check::{FreshEngine, all, local_config};
 use ikkai_cli::local::checkout::Checkout;
+use ikkai_cli::local::engine::EngineKind;
 use ikkai_cli::local::process;
 use ikkai_cli::progress::Progress;
 use serde_json::Value;
@@ -15,7 +16,7 @@ const ACCOUNT: &str = "000000000000";
 
 async fn engine() -> FreshEngine {
     let checkout = Checkout::around(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    FreshEngine::start(&checkout, &Progress::silent()).await.unwrap()
+    FreshEngine::start(EngineKind::default(), &checkout, &Progress::silent()).await.unwrap()
 }
 
 fn check(arguments: &[&str]) -> Command {

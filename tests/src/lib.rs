@@ -1,5 +1,4 @@
 //! What the end-to-end, template and process tests share.
 
-pub mod localstack;
 pub mod runtime_api;
 pub mod template;

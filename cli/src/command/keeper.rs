@@ -57,7 +57,8 @@ pub(super) async fn keep(environment: Environment) -> Result<ExitCode, Failure> 
     };
     files.remove();
 
-    let mut options = Options::new("local").port(environment.port).payments().progress(starter.progress());
+    let mut options =
+        Options::new("local").engine(environment.engine).port(environment.port).payments().progress(starter.progress());
     if let Some(folder) = &environment.functions {
         match build::packed_functions(folder) {
             Ok(packages) => options = options.packages(packages),
@@ -116,7 +117,7 @@ async fn describe(local: &LocalAws) -> Result<Running, Failure> {
     Ok(Running {
         keeper_pid: i32::try_from(std::process::id())?,
         engine_pid: local.engine_pid(),
-        engine_kind: "ministack".to_owned(),
+        engine_kind: local.engine_address().kind,
         engine: local.address(),
         proxy: local.proxy().address(),
         scratch: local.folder().join("scratch"),

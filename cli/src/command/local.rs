@@ -11,12 +11,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::keeper::{self, Message};
 use super::{Failure, logs};
 use crate::local::checkout::Checkout;
+use crate::local::engine::{ENGINE_VARIABLE, EngineKind};
 use crate::local::mailbox as mails;
 use crate::local::process;
 use crate::local::queues;
@@ -48,9 +49,6 @@ pub(super) enum Local {
 /// Options of `up`.
 #[derive(Debug, Args)]
 pub(super) struct Up {
-    /// What plays AWS.
-    #[arg(long, value_enum, default_value_t = EngineKind::Ministack)]
-    engine: EngineKind,
     #[command(flatten)]
     environment: Environment,
     /// Leaves it running when the command ends. This is what `up` does; the option is there for scripts that say so.
@@ -61,6 +59,9 @@ pub(super) struct Up {
 /// What the environment is made of.
 #[derive(Debug, Args)]
 pub(super) struct Environment {
+    /// What plays AWS.
+    #[arg(long, value_enum, env = ENGINE_VARIABLE, default_value_t)]
+    pub(super) engine: EngineKind,
     /// The engine's port on 127.0.0.1; without it a free one is chosen.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: Option<u16>,
@@ -72,7 +73,7 @@ pub(super) struct Environment {
 impl Environment {
     /// The same as arguments.
     fn arguments(&self) -> Vec<OsString> {
-        let mut arguments = Vec::new();
+        let mut arguments = vec![OsString::from("--engine"), self.engine.name().into()];
         if let Some(port) = self.port {
             arguments.extend([OsString::from("--port"), port.to_string().into()]);
         }
@@ -80,27 +81,6 @@ impl Environment {
             arguments.extend([OsString::from("--functions"), folder.into()]);
         }
         arguments
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineKind {
-    /// MiniStack: from PyPI into a private environment, no Docker, no account.
-    Ministack,
-    /// LocalStack; not yet.
-    Localstack,
-    /// An AWS account.
-    Aws,
-}
-
-impl EngineKind {
-    /// As a running environment names it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ministack => "ministack",
-            Self::Localstack => "localstack",
-            Self::Aws => "aws",
-        }
     }
 }
 
@@ -121,28 +101,16 @@ impl Local {
 
 impl Up {
     async fn run(self, screen: &Screen) -> Result<ExitCode, Failure> {
-        let Self { engine, environment, keep: _ } = self;
-        match engine {
-            EngineKind::Ministack => {}
-            EngineKind::Localstack => {
-                return Err(
-                    "the engine `localstack` is not supported yet; `ministack`, the default, runs the whole stack without Docker"
-                        .into(),
-                );
-            }
-            EngineKind::Aws => {
-                return Err(
-                    "an account is no local environment: `ikkai deploy` brings the stack to it, `ikkai local check --engine aws` \
-                     measures it, and `ikkai local up` without --engine runs the whole stack on this machine"
-                        .into(),
-                );
-            }
-        }
+        let Self { environment, keep: _ } = self;
         let files = StateFiles::of(&Checkout::find()?);
         if let (Keeper::Process(_), Some(running)) = (files.keeper(), files.read()) {
             if environment.port.is_some_and(|port| port != running.engine.port()) {
                 let now = running.engine.port();
                 return Err(format!("the local environment runs on port {now} already; `ikkai local down` ends it").into());
+            }
+            if environment.engine != running.engine_kind {
+                let now = running.engine_kind;
+                return Err(format!("the local environment runs on {now} already; `ikkai local down` ends it").into());
             }
             screen.note("the local environment runs already");
             return show_new(screen, &running);
@@ -213,7 +181,7 @@ fn show_new(screen: &Screen, running: &Running) -> Result<ExitCode, Failure> {
 }
 
 fn show_addresses(screen: &Screen, running: &Running) {
-    screen.line(format!("AWS       http://{}", running.engine));
+    screen.line(format!("AWS       http://{} ({})", running.engine, running.engine_kind));
     screen.line(format!("API       {}", running.api));
     if let Some(payments) = &running.payments {
         screen.line(format!("payments  {} (customer {} pays)", payments.url, payments.customer));
@@ -249,8 +217,8 @@ async fn status(screen: &Screen) -> Result<ExitCode, Failure> {
             return Ok(not_running(screen, "ended", text.trim_end()));
         }
     };
-    let counts = queues::counts(running.engine).await?;
-    let mails = mails::mails(running.engine).await?.len();
+    let counts = queues::counts(running.engine_address()).await?;
+    let mails = mails::mails(running.engine_address()).await?.len();
     let workers = |function: &str| {
         let members = process::members(running.engine_pid);
         let of_function = |pid| process::variable(pid, "AWS_LAMBDA_FUNCTION_NAME").as_deref() == Some(function);

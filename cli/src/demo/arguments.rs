@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::local::engine::{ENGINE_VARIABLE, EngineKind};
+
 /// Plays what happens to jobs, good and bad, on a complete AWS on this machine, and checks what came of it.
 ///
 /// Exit codes: 0 everything was as promised, 1 something was not, 2 wrong usage, 130 interrupted.
@@ -14,6 +16,9 @@ pub struct Arguments {
     /// Plays one section only; without it, all of them.
     #[arg(long, value_enum, value_name = "SECTION")]
     pub(super) only: Option<Section>,
+    /// What plays AWS.
+    #[arg(long, value_enum, env = ENGINE_VARIABLE, default_value_t)]
+    pub(super) engine: EngineKind,
     /// Writes the results to this file too, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
@@ -71,7 +76,7 @@ impl Arguments {
     /// The same for the process that stays.
     pub(super) fn of_the_one_that_stays(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = self.subcommand.iter().map(Into::into).collect();
-        words.extend(["--keep".into(), "--stay".into()]);
+        words.extend(["--keep".into(), "--stay".into(), "--engine".into(), self.engine.name().into()]);
         if let Some(section) = self.only.and_then(|section| section.to_possible_value()) {
             words.extend(["--only".into(), section.get_name().into()]);
         }
@@ -125,7 +130,8 @@ mod tests {
 
     #[test]
     fn the_process_that_stays_is_asked_for_the_same() {
-        let arguments = read(&["--only", "main", "--json", "f.json", "--keep"]).unwrap();
+        let arguments = read(&["--only", "main", "--engine", "localstack", "--json", "f.json", "--keep"]).unwrap();
+        assert_eq!(arguments.engine, EngineKind::Localstack);
         let words = std::iter::once("demo".into()).chain(arguments.of_the_one_that_stays());
         assert_eq!(Arguments::read(words).unwrap(), Arguments { stay: true, ..arguments });
     }

@@ -81,7 +81,7 @@ impl Staying {
         self.files.write(&Running {
             keeper_pid: i32::try_from(std::process::id())?,
             engine_pid: aws.engine_pid(),
-            engine_kind: "ministack".to_owned(),
+            engine_kind: aws.engine_address().kind,
             engine: aws.address(),
             proxy: aws.proxy().address(),
             scratch: aws.folder().join("scratch"),

@@ -45,6 +45,7 @@ use report::{JobReport, NormalJobReport, Report, SceneReport, StepReport, rounde
 use stage::{Stacks, Stage};
 
 use crate::local::checkout::Checkout;
+use crate::local::engine::EngineKind;
 use crate::local::environment::{LocalAws, Options};
 use crate::local::process;
 use crate::local::python::{self, Extras};
@@ -145,7 +146,7 @@ async fn play(screen: &Screen, arguments: &Arguments) -> Result<Played, Failure>
     screen.note("");
     let began = Instant::now();
     let plays_consumers = arguments.sections().contains(&Section::Consumers);
-    let Setting { aws, stacks, provider, python } = set_up(screen, plays_consumers).await?;
+    let Setting { aws, stacks, provider, python } = set_up(screen, arguments.engine, plays_consumers).await?;
     let live = Live::new(*screen);
     let stage = Stage { aws: &aws, stacks: &stacks, live, observer: Observer::default(), provider, python };
     let engine = stage.engine().await?;
@@ -188,7 +189,7 @@ struct Setting {
 
 /// Starts the environment: the first stack, and beside it those for scenes that need workers of their own; for the consumers a payment
 /// provider and a decoder of pictures.
-async fn set_up(screen: &Screen, consumers: bool) -> Result<Setting, Failure> {
+async fn set_up(screen: &Screen, engine: EngineKind, consumers: bool) -> Result<Setting, Failure> {
     let shown = screen.progress();
     let quiet = Arc::new(AtomicBool::new(false));
     let progress = {
@@ -200,7 +201,7 @@ async fn set_up(screen: &Screen, consumers: bool) -> Result<Setting, Failure> {
         })
     };
     let (provider, python) = if consumers { others_parts(&progress).await? } else { (None, PathBuf::new()) };
-    let options = Options::new("demo").progress(progress);
+    let options = Options::new("demo").engine(engine).progress(progress);
     let scaled = stage::scaled_parameters().into_iter();
     let payments = provider.as_ref().map(|provider| ("PaymentApiUrl".to_owned(), provider.front.url()));
     let parameters = scaled.chain(payments);
@@ -263,7 +264,7 @@ async fn play_operators(stage: &Stage<'_>, report: &mut Report) {
 /// nobody got a mail that belongs to no job. Returns what is in the dead-letter queues.
 async fn settled(stage: &Stage<'_>, outcomes: &[JobOutcome], checks: &mut Findings) -> Result<BTreeMap<String, usize>, Missed> {
     let unreadable =
-        |error: crate::local::queues::QueueError| Missed { what: "the queues can be read".into(), found: error.to_string() };
+        |error: crate::local::engine::AskError| Missed { what: "the queues can be read".into(), found: error.to_string() };
     // Where something went wrong already, nothing is waited for.
     let all_well = outcomes.iter().all(|outcome| outcome.findings.all_kept());
     let mut dead_letters = BTreeMap::new();

@@ -16,7 +16,6 @@ use super::{Failure, PATIENCE};
 use crate::local::api::Api;
 use crate::local::checkout::Checkout;
 use crate::local::environment::LocalAws;
-use crate::local::loopback::Loopback;
 use crate::local::queues::QueuedMessage;
 use crate::local::stack::Stack;
 
@@ -186,10 +185,8 @@ impl Stage<'_> {
 
     /// The engine's name and version, in its own words.
     pub(super) async fn engine(&self) -> Result<String, Failure> {
-        let answer = Loopback::new(PATIENCE).get(self.aws.address(), "/_ministack/health").await?;
-        let health: Value = serde_json::from_slice(answer.body())?;
-        let version = health["version"].as_str().ok_or("the engine does not tell its version")?;
-        Ok(format!("ministack {version}"))
+        let engine = self.aws.engine_address();
+        Ok(format!("{} {}", engine.kind, engine.version().await?))
     }
 }
 

@@ -58,7 +58,10 @@ impl ApiAddress {
             return Ok(Self { connect, host, prefix });
         }
         let loopback = match uri.host() {
-            Some("localhost") => format!("127.0.0.1:{}", uri.port_u16().unwrap_or(80)),
+            // Every name under `localhost` is this machine (RFC 6761, 6.3).
+            Some(host) if host == "localhost" || host.ends_with(".localhost") => {
+                format!("127.0.0.1:{}", uri.port_u16().unwrap_or(80))
+            }
             Some(host) => format!("{host}:{}", uri.port_u16().unwrap_or(80)),
             None => return Err(not_local()),
         };
@@ -68,12 +71,15 @@ impl ApiAddress {
         }
     }
 
-    /// The address in a form that `curl` understands: the engine serves a function URL also under a path.
+    /// The address in a form that `curl` understands. The name of a function URL on AWS leads to AWS; an engine that gives such names serves
+    /// them under a path, too.
     #[must_use]
     pub fn plain_url(&self) -> String {
         match self.host.split_once(".lambda-url.") {
-            Some((id, _)) => format!("http://{}/_aws/lambda-url/{id}{}", self.connect, self.prefix),
-            None => format!("http://{}{}", self.host, self.prefix),
+            Some((id, rest)) if rest.ends_with(".on.aws") => {
+                format!("http://{}/_aws/lambda-url/{id}{}", self.connect, self.prefix)
+            }
+            _ => format!("http://{}{}", self.host, self.prefix),
         }
     }
 }
@@ -170,6 +176,17 @@ mod tests {
         assert_eq!((address.connect, address.prefix.as_str()), (engine, ""));
         assert_eq!(address.host, "0123456789abcdef0123456789abcdef.lambda-url.us-east-1.on.aws");
         assert_eq!(address.plain_url(), "http://127.0.0.1:4000/_aws/lambda-url/0123456789abcdef0123456789abcdef");
+    }
+
+    #[test]
+    fn a_function_url_under_localhost_is_used_as_it_is() {
+        let url = "http://abc.lambda-url.us-east-1.localhost:4566/";
+        for engine in [None, Some("127.0.0.1:4566".parse().unwrap())] {
+            let address = ApiAddress::parse(url, engine).unwrap();
+            assert_eq!(address.connect, "127.0.0.1:4566".parse().unwrap());
+            assert_eq!(address.host, "abc.lambda-url.us-east-1.localhost:4566");
+            assert_eq!(address.plain_url(), "http://abc.lambda-url.us-east-1.localhost:4566");
+        }
     }
 
     #[test]

@@ -9,13 +9,12 @@ use aws_config::SdkConfig;
 use super::build::{self, BuildError, Package};
 use super::checkout::{Checkout, NoCheckout};
 use super::deploy::{self, DeployError};
-use super::engine::{Engine, EngineError};
+use super::engine::{AskError, Engine, EngineAddress, EngineError, EngineKind, PrepareError, Prepared};
 use super::instance::{Instance, InstanceError};
-use super::mailbox::{self, MailboxError, ReceivedMail};
+use super::mailbox::{self, ReceivedMail};
 use super::payments::{self, PaymentsError, PaymentsFake};
 use super::process;
 use super::proxy::{Proxy, ProxyError};
-use super::python::{self, Extras, PythonError};
 use super::seed::{self, SeedError};
 use super::stack::{MissingOutput, Stack};
 use super::{api::ApiError, aws};
@@ -43,7 +42,7 @@ pub enum LocalError {
     #[error(transparent)]
     Instance(#[from] InstanceError),
     #[error(transparent)]
-    Python(#[from] PythonError),
+    Prepare(#[from] PrepareError),
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
@@ -67,6 +66,7 @@ pub enum LocalError {
 #[must_use]
 pub struct Options {
     instance: String,
+    engine: EngineKind,
     port: Option<u16>,
     parameters: BTreeMap<String, String>,
     packages: Option<Vec<Package>>,
@@ -79,12 +79,19 @@ impl Options {
     pub fn new(instance: impl Into<String>) -> Self {
         Self {
             instance: instance.into(),
+            engine: EngineKind::default(),
             port: None,
             parameters: BTreeMap::new(),
             packages: None,
             payments: false,
             progress: Progress::silent(),
         }
+    }
+
+    /// What plays AWS.
+    pub fn engine(mut self, engine: EngineKind) -> Self {
+        self.engine = engine;
+        self
     }
 
     /// The engine's port; without it a free one is chosen.
@@ -141,7 +148,7 @@ impl LocalAws {
         let checkout = Checkout::find()?;
         let progress = options.progress;
         let instance = Instance::claim(&checkout, &options.instance)?;
-        let python = python::environment(&checkout, Extras::None, &progress).await?;
+        let prepared = Prepared::of(options.engine, &checkout, &progress).await?;
 
         // The longest step comes before anything runs that would have to be stopped again.
         let packages = match options.packages {
@@ -152,8 +159,8 @@ impl LocalAws {
         let step = progress.begin("starting the engine");
         // The proxy comes first: its address is what the engine hands to the functions.
         let proxy = Proxy::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let engine = Engine::start(&python, instance.folder(), options.port, &proxy.url()).await?;
-        proxy.set_upstream(engine.address());
+        let engine = Engine::start(&prepared, instance.folder(), options.port, &proxy.url()).await?;
+        proxy.set_upstream(engine.address().socket);
         step.done();
 
         let mut parameters = options.parameters;
@@ -165,7 +172,7 @@ impl LocalAws {
             parameters.insert("PaymentApiUrl".to_owned(), payments.url());
         }
 
-        seed::verify_sender(engine.address(), SENDER_DOMAIN).await?;
+        seed::verify_sender(engine.address().socket, SENDER_DOMAIN).await?;
         let stack = deploy_stack(&checkout, &engine, &packages, MAIN_STACK, &parameters, &progress).await?;
         Ok(Self { engine, proxy, payments, instance, checkout, packages, progress, stack })
     }
@@ -199,6 +206,12 @@ impl LocalAws {
     /// Where the engine listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
+        self.engine.address().socket
+    }
+
+    /// Which engine it is, and where it listens.
+    #[must_use]
+    pub fn engine_address(&self) -> EngineAddress {
         self.engine.address()
     }
 
@@ -231,14 +244,14 @@ impl LocalAws {
     /// The SDK's settings for clients that go to the engine directly, past the proxy and its counts.
     #[must_use]
     pub fn sdk_config(&self) -> SdkConfig {
-        aws::sdk_config(self.engine.address())
+        aws::sdk_config(self.address())
     }
 
     /// All mails that the engine has taken, oldest first.
     ///
     /// # Errors
     /// The engine cannot be reached.
-    pub async fn mails(&self) -> Result<Vec<ReceivedMail>, MailboxError> {
+    pub async fn mails(&self) -> Result<Vec<ReceivedMail>, AskError> {
         mailbox::mails(self.engine.address()).await
     }
 
@@ -276,17 +289,18 @@ async fn deploy_stack(
     wanted: &BTreeMap<String, String>,
     progress: &Progress,
 ) -> Result<Stack, LocalError> {
-    let config = aws::sdk_config(engine.address());
+    let address = engine.address();
+    let config = aws::sdk_config(address.socket);
     let mut parameters = local_parameters();
     parameters.extend(wanted.clone());
     let plan = deploy::Stack { name, packages, parameters: &parameters };
-    let deployed = deploy::deploy(checkout, engine.address(), &config, &plan, progress).await;
+    let deployed = deploy::deploy(checkout, address.socket, &config, &plan, progress).await;
     // A dead engine explains more than a refused connection.
     engine.check()?;
-    let stack = Stack::new(name, engine.address(), deployed?)?;
+    let stack = Stack::new(name, address, deployed?)?;
     let step = progress.begin("writing contacts and the payment key");
     seed::write_contacts(&config, stack.contacts_table(), &seed::contacts_of(checkout)?).await?;
-    seed::put_secret(engine.address(), stack.payment_secret(), payments::API_KEY).await?;
+    seed::put_secret(address.socket, stack.payment_secret(), payments::API_KEY).await?;
     step.done();
     Ok(stack)
 }

@@ -1,23 +1,8 @@
 //! The mails that the engine's SES has taken.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
 use serde::{Deserialize, Deserializer};
 
-use super::loopback::{Loopback, LoopbackError};
-
-/// The mailbox could not be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MailboxError {
-    /// The engine did not answer.
-    #[error("cannot read the engine's mailbox")]
-    Unreachable(#[from] LoopbackError),
-    /// The engine's answer is not what this version of it should say.
-    #[error("the engine's mailbox is not in the expected form")]
-    Unexpected(#[from] serde_json::Error),
-}
+use super::engine::{AskError, EngineAddress};
 
 /// A mail.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -51,19 +36,12 @@ fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     Ok(Option::<f64>::deserialize(from)?.map(|seconds| (seconds * 1_000.0) as i64))
 }
 
-#[derive(Deserialize)]
-struct Messages {
-    messages: std::collections::BTreeMap<String, Vec<ReceivedMail>>,
-}
-
 /// All mails, oldest first.
 ///
 /// # Errors
 /// The engine cannot be reached.
-pub async fn mails(engine: SocketAddr) -> Result<Vec<ReceivedMail>, MailboxError> {
-    let answer = Loopback::new(Duration::from_secs(10)).get(engine, "/_ministack/ses/messages").await?;
-    let messages: Messages = serde_json::from_slice(answer.body())?;
-    Ok(messages.messages.into_values().flatten().collect())
+pub async fn mails(engine: EngineAddress) -> Result<Vec<ReceivedMail>, AskError> {
+    engine.mails().await
 }
 
 #[cfg(test)]

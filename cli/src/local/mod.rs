@@ -10,6 +10,7 @@ pub mod deploy;
 pub mod engine;
 pub mod environment;
 pub mod instance;
+mod interpreters;
 pub mod logs;
 pub mod loopback;
 pub mod mailbox;

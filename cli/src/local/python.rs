@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use sha2::{Digest, Sha256};
 
 use super::checkout::Checkout;
+use super::interpreters;
 use crate::progress::Progress;
 
 /// Names the Python to use.
@@ -20,7 +21,7 @@ const CANDIDATES: [&str; 6] = ["python3", "python3.13", "python3.12", "python3.1
 const PROBE: &str = "import sys\nprint(*sys.version_info[:2])\ntry:\n    import venv, ensurepip\n    print('venv')\nexcept ImportError:\n    print('bare')";
 
 /// Major and minor number.
-type Version = (u32, u32);
+pub(super) type Version = (u32, u32);
 
 /// What an environment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +34,10 @@ pub enum Extras {
     Payments,
     /// A decoder of pictures alone.
     Pictures,
-    /// LocalStack's SQS alone.
-    Sqs,
     /// The build tool for Lambda alone.
     Deploy,
+    /// LocalStack alone.
+    Localstack,
 }
 
 impl Extras {
@@ -47,8 +48,8 @@ impl Extras {
             Self::Checks => &["localstack/requirements.txt", "localstack/requirements-check.txt"],
             Self::Payments => &["localstack/requirements-payments.txt"],
             Self::Pictures => &["localstack/requirements-pictures.txt"],
-            Self::Sqs => &["localstack/requirements-sqs.txt"],
             Self::Deploy => &["localstack/requirements-deploy.txt"],
+            Self::Localstack => &["localstack/requirements-localstack.txt"],
         }
     }
 
@@ -57,7 +58,7 @@ impl Extras {
         match self {
             Self::None | Self::Checks | Self::Payments | Self::Pictures | Self::Deploy => (3, 10)..=(3, u32::MAX),
             // Older ones do not know its syntax, and nobody has tried newer ones.
-            Self::Sqs => (3, 13)..=(3, 13),
+            Self::Localstack => (3, 13)..=(3, 13),
         }
     }
 }
@@ -68,8 +69,8 @@ impl Extras {
 pub enum PythonError {
     /// No suitable Python.
     #[error(
-        "this needs Python {wanted}, and none was found ({tried}); \
-         install one (Debian, Ubuntu: `apt install python3 python3-venv`; macOS: `brew install python`), or set {PYTHON_VARIABLE} to its path"
+        "this needs Python {wanted}, and none was found ({tried}); install one ({}), or set {PYTHON_VARIABLE} to its path",
+        how_to_get(wanted)
     )]
     NotFound {
         /// The versions that would do.
@@ -175,7 +176,13 @@ fn find(versions: &RangeInclusive<Version>) -> Result<String, PythonError> {
     let named = std::env::var(PYTHON_VARIABLE).ok().filter(|name| !name.is_empty());
     match named {
         Some(name) => find_among(&[&name], versions, ask),
-        None => find_among(&CANDIDATES, versions, ask),
+        None => {
+            // What is not on the path can still be there: version managers keep several.
+            let home = std::env::home_dir().unwrap_or_default();
+            let elsewhere = interpreters::installed(&home, versions, |name| std::env::var_os(name).map(PathBuf::from));
+            let candidates: Vec<&str> = CANDIDATES.into_iter().chain(elsewhere.iter().map(String::as_str)).collect();
+            find_among(&candidates, versions, ask)
+        }
     }
 }
 
@@ -203,6 +210,14 @@ fn find_among(
 fn named_versions(versions: &RangeInclusive<Version>) -> String {
     let (major, minor) = versions.start();
     if versions.start() == versions.end() { format!("{major}.{minor}") } else { format!("{major}.{minor} or newer") }
+}
+
+/// Systems ship one version of Python; a certain one comes from a version manager.
+fn how_to_get(wanted: &str) -> String {
+    if wanted.ends_with("or newer") {
+        return "Debian, Ubuntu: `apt install python3 python3-venv`; macOS: `brew install python`".to_owned();
+    }
+    format!("`uv python install {wanted}`, `pyenv install {wanted}`; macOS: `brew install python@{wanted}`")
 }
 
 /// What a Python says about itself, or why it says nothing.
@@ -281,10 +296,11 @@ mod tests {
     #[test]
     fn a_python_that_is_too_new_for_what_it_shall_run_is_passed_over() {
         let ask = |name: &str| Ok(if name == "python3" { "3 14\nvenv\n" } else { "3 13\nvenv\n" }.to_owned());
-        let only = Extras::Sqs.versions();
+        let only = Extras::Localstack.versions();
         assert_eq!(find_among(&["python3", "python3.13"], &only, ask).unwrap(), "python3.13");
         let error = find_among(&["python3"], &only, ask).unwrap_err().to_string();
         assert!(error.contains("needs Python 3.13, ") && error.contains("python3: is 3.14"), "{error}");
+        assert!(error.contains("`pyenv install 3.13`"), "{error}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::checkout::Checkout;
+use super::engine::{EngineAddress, EngineKind};
 use super::process;
 use super::stack::Stack;
 
@@ -52,7 +53,7 @@ pub struct Running {
     /// The engine's process and process group.
     pub engine_pid: i32,
     /// Which engine.
-    pub engine_kind: String,
+    pub engine_kind: EngineKind,
     /// Where the engine listens.
     pub engine: SocketAddr,
     /// Where the proxy listens.
@@ -67,6 +68,14 @@ pub struct Running {
     pub payments: Option<Payments>,
     /// The stack.
     pub stack: Stack,
+}
+
+impl Running {
+    /// Which engine it is, and where it listens.
+    #[must_use]
+    pub fn engine_address(&self) -> EngineAddress {
+        EngineAddress { kind: self.engine_kind, socket: self.engine }
+    }
 }
 
 /// A payment provider on this machine.

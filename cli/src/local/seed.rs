@@ -134,7 +134,10 @@ pub async fn put_secret(engine: SocketAddr, secret: &str, value: &str) -> Result
     let request = Request::post("/")
         .header(http::header::CONTENT_TYPE, "application/x-amz-json-1.1")
         .header("x-amz-target", "secretsmanager.PutSecretValue");
-    let put = ask(engine, "secretsmanager", request, &serde_json::json!({ "SecretId": secret, "SecretString": value })).await;
+    // SDKs make up the token; LocalStack, as AWS, asks for it.
+    let token = uuid::Uuid::new_v4();
+    let put = serde_json::json!({ "SecretId": secret, "SecretString": value, "ClientRequestToken": token.to_string() });
+    let put = ask(engine, "secretsmanager", request, &put).await;
     put.map_err(|reason| SeedError::Secret { secret: secret.to_owned(), reason })
 }
 
@@ -143,7 +146,7 @@ async fn ask(engine: SocketAddr, service: &str, request: http::request::Builder,
     let request = request.header(http::header::HOST, engine.to_string()).body(Bytes::from(body.to_string()));
     let mut request = request.map_err(|error| error.to_string())?;
     sign_request(&mut request, service, ACCESS_KEY).map_err(|error| error.to_string())?;
-    let answer = Loopback::new(Duration::from_secs(10)).send(engine, request).await.map_err(|error| error.to_string())?;
+    let answer = Loopback::new(Duration::from_secs(60)).send(engine, request).await.map_err(|error| error.to_string())?;
     if answer.status().is_success() {
         return Ok(());
     }

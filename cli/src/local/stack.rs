@@ -1,19 +1,19 @@
 //! A deployed stack: its names, its API, its queues, its functions' processes.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
 use super::api::{Api, ApiAddress, ApiError};
 pub use super::consumers::Consumer;
-use super::queues::{self, QueueCounts, QueueError, QueuedMessage};
+use super::engine::{AskError, EngineAddress};
+use super::queues::{self, QueueCounts, QueuedMessage};
 
 /// A stack on a local engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     name: String,
-    engine: SocketAddr,
+    engine: EngineAddress,
     outputs: BTreeMap<String, String>,
 }
 
@@ -65,7 +65,7 @@ impl Stack {
     ///
     /// # Errors
     /// An output that is needed is missing.
-    pub fn new(name: &str, engine: SocketAddr, outputs: BTreeMap<String, String>) -> Result<Self, MissingOutput> {
+    pub fn new(name: &str, engine: EngineAddress, outputs: BTreeMap<String, String>) -> Result<Self, MissingOutput> {
         match needed().find(|output| !outputs.contains_key(output)) {
             Some(output) => Err(MissingOutput { stack: name.to_owned(), output }),
             None => Ok(Self { name: name.to_owned(), engine, outputs }),
@@ -203,7 +203,7 @@ impl Stack {
     /// # Errors
     /// The stack's URL is not one that the engine serves.
     pub fn api_address(&self) -> Result<ApiAddress, ApiError> {
-        ApiAddress::parse(self.api_url(), Some(self.engine))
+        ApiAddress::parse(self.api_url(), Some(self.engine.socket))
     }
 
     /// A client of the API in the name of `caller`.
@@ -218,7 +218,7 @@ impl Stack {
     ///
     /// # Errors
     /// The engine cannot be reached.
-    pub async fn queue_counts(&self, queue: &str) -> Result<QueueCounts, QueueError> {
+    pub async fn queue_counts(&self, queue: &str) -> Result<QueueCounts, AskError> {
         Ok(queues::counts(self.engine).await?.get(queue).copied().unwrap_or_default())
     }
 
@@ -226,7 +226,7 @@ impl Stack {
     ///
     /// # Errors
     /// The engine cannot be reached.
-    pub async fn messages(&self, queue: &str) -> Result<Vec<QueuedMessage>, QueueError> {
+    pub async fn messages(&self, queue: &str) -> Result<Vec<QueuedMessage>, AskError> {
         Ok(queues::messages(self.engine).await?.remove(queue).unwrap_or_default())
     }
 }
@@ -234,11 +234,12 @@ impl Stack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::engine::EngineKind;
 
     #[test]
     fn a_missing_output_is_named() {
         let mut outputs: BTreeMap<String, String> = needed().map(|name| (name, "x".to_owned())).collect();
-        let engine = "127.0.0.1:1".parse().unwrap();
+        let engine = EngineAddress { kind: EngineKind::default(), socket: "127.0.0.1:1".parse().unwrap() };
         assert!(Stack::new("ikkai", engine, outputs.clone()).is_ok());
         outputs.remove("JobsTableName");
         let error = Stack::new("ikkai", engine, outputs).unwrap_err().to_string();
@@ -248,7 +249,8 @@ mod tests {
     #[test]
     fn every_consumer_and_every_function_has_its_names() {
         let outputs = needed().map(|name| (name.clone(), format!("of {name}"))).collect();
-        let stack = Stack::new("ikkai", "127.0.0.1:1".parse().unwrap(), outputs).unwrap();
+        let engine = EngineAddress { kind: EngineKind::default(), socket: "127.0.0.1:1".parse().unwrap() };
+        let stack = Stack::new("ikkai", engine, outputs).unwrap();
         let image = stack.consumer(Consumer::Image);
         assert_eq!((image.function, image.queue), ("of ImageConsumerFunctionName", "of ImageQueueName"));
         assert_eq!(image.dead_letter_queue, "of ImageDeadLetterQueueName");

@@ -10,6 +10,7 @@ use ikkai::clock::{Clock, SystemClock};
 use ikkai::idempotency::{DynamoStore, JobRecord, JobStore, Status};
 use ikkai::job::{IdempotencyKey, JobId};
 use ikkai_cli::local::checkout::Checkout;
+use ikkai_cli::local::engine::{Capability, EngineKind};
 use ikkai_cli::local::environment::{LocalAws, Options};
 use ikkai_cli::local::objects::Bucket;
 use ikkai_cli::local::payments::PaymentsFake;
@@ -33,6 +34,22 @@ static ENGINE: OnceCell<LocalAws> = OnceCell::const_new();
 static PROVIDER: OnceCell<Provider> = OnceCell::const_new();
 static STACKS: Mutex<BTreeMap<&'static str, Stack>> = Mutex::const_new(BTreeMap::new());
 static NAMES: AtomicU32 = AtomicU32::new(0);
+
+/// The engine that the tests run on: `IKKAI_ENGINE`, else the default one.
+fn kind() -> EngineKind {
+    EngineKind::from_environment().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Whether the engine does what a test is about. If it does not, the test says why and proves nothing.
+pub(crate) fn engine_can(capability: Capability) -> bool {
+    match kind().lacks(capability) {
+        Some(reason) => {
+            eprintln!("skipped: {reason}");
+            false
+        }
+        None => true,
+    }
+}
 
 /// Runs what has to be done before a stack is there.
 pub(crate) fn block_on<T>(work: impl AsyncFnOnce() -> T) -> T {
@@ -87,7 +104,8 @@ async fn engine() -> &'static LocalAws {
     let start = || async {
         let payments = ("PaymentApiUrl".to_owned(), provider().await.proxy.url());
         let parameters = scaled_parameters().into_iter().chain([payments]);
-        let options = parameters.fold(Options::new("tests"), |options, (name, value)| options.parameter(name, value));
+        let options =
+            parameters.fold(Options::new("tests").engine(kind()), |options, (name, value)| options.parameter(name, value));
         LocalAws::start(options).await.unwrap_or_else(|error| panic!("the local engine does not start: {error}"))
     };
     ENGINE.get_or_init(start).await

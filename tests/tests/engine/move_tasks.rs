@@ -1,66 +1,53 @@
-//! SQS's own move tasks, which the engine does not have: on the SQS of LocalStack, with the engine's tables.
+//! SQS's own move tasks, asked for through the operators' function.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
-use dlq_redrive::move_tasks::SqsMoveTasks;
-use dlq_redrive::{Invocation, StackQueue, StackQueues, Workbench};
-use ikkai::clock::{Clock, SystemClock};
-use ikkai::queue::{QueueName, SqsQueue};
-use ikkai_cli::local::aws::sdk_config;
-use ikkai_cli::local::checkout::Checkout;
-use ikkai_cli::progress::Progress;
-use ikkai_tests::localstack::LocalStackSqs;
+use ikkai_cli::local::engine::Capability;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
-use crate::harness::Lab;
-use crate::operator::with_idle_queue;
+use crate::harness::{Lab, engine_can, on_stack};
+use crate::operator::Operator;
 
-const RECEIVES: &str = "2";
+/// A queue has one task at a time, and these tests look at whole queues.
+static TURN: Mutex<()> = Mutex::const_new(());
 
-/// The stack's operators' code, at work on the mails' queues of another SQS.
-struct Elsewhere<'a> {
+/// The mails' queues of a stack in which nobody works on mails; both are empty.
+fn with_empty_queues(test: impl AsyncFnOnce(&Moves<'_>)) {
+    if !engine_can(Capability::MoveTasks) {
+        return;
+    }
+    on_stack("moves", &[("EmailConsumerEnabled", "false")], async |lab| {
+        let _turn = TURN.lock().await;
+        let moves = Moves::of(lab).await;
+        moves.drain(&moves.queue).await;
+        moves.drain(&moves.dead).await;
+        test(&moves).await;
+    });
+}
+
+struct Moves<'a> {
     lab: &'a Lab,
-    bench: Workbench,
+    operator: Operator<'a>,
     sqs: aws_sdk_sqs::Client,
-    _process: LocalStackSqs,
     queue: String,
     dead: String,
 }
 
-impl<'a> Elsewhere<'a> {
-    async fn start(lab: &'a Lab, bench: Workbench) -> Self {
-        let checkout = Checkout::find().expect("a checkout");
-        let process = LocalStackSqs::start(&checkout, &checkout.state().join("tests-localstack"), &Progress::silent()).await;
-        let process = process.unwrap_or_else(|problem| panic!("{problem}"));
-        let sqs = aws_sdk_sqs::Client::new(&sdk_config(process.address()));
-        let (name, dead_name) = (QueueName::new(lab.stack.email_queue()), QueueName::new(lab.stack.email_dead_letter_queue()));
-        let dead = sqs.create_queue().queue_name(dead_name.as_str()).send().await.expect("a queue");
-        let dead = dead.queue_url.expect("a URL");
-        let arn = sqs.get_queue_attributes().queue_url(&dead).attribute_names(QueueAttributeName::QueueArn).send().await;
-        let arn = arn.expect("attributes").attributes.expect("attributes")[&QueueAttributeName::QueueArn].clone();
-        let policy = json!({"deadLetterTargetArn": arn, "maxReceiveCount": RECEIVES}).to_string();
-        let queue = sqs.create_queue().queue_name(name.as_str()).attributes(QueueAttributeName::RedrivePolicy, policy);
-        let queue = queue.send().await.expect("a queue").queue_url.expect("a URL");
-        let mails = StackQueue {
-            name: "email".to_owned(),
-            kind: ikkai::job::find("email.send").expect("registered"),
-            queue: Arc::new(SqsQueue::new(sqs.clone(), name.clone())),
-            dead_letters: Arc::new(SqsQueue::new(sqs.clone(), dead_name.clone())),
-            queue_name: name,
-            dead_letter_queue_name: dead_name,
+impl<'a> Moves<'a> {
+    async fn of(lab: &'a Lab) -> Self {
+        let sqs = aws_sdk_sqs::Client::new(&lab.aws.sdk_config());
+        let url = async |name: &str| {
+            let found = sqs.get_queue_url().queue_name(name).send().await.expect("a queue");
+            found.queue_url.expect("a URL")
         };
-        let move_tasks = Arc::new(SqsMoveTasks::new(sqs.clone()));
-        let bench = Workbench { queues: StackQueues::new(vec![mails]), move_tasks, ..bench };
-        Self { lab, bench, sqs, _process: process, queue, dead }
+        let (queue, dead) = (url(lab.stack.email_queue()).await, url(lab.stack.email_dead_letter_queue()).await);
+        Self { lab, operator: Operator { lab }, sqs, queue, dead }
     }
 
     async fn ask(&self, request: &Value) -> Value {
-        let deadline = SystemClock.now() + Duration::from_secs(60);
-        let invocation = Invocation { deadline, caller: None, request_id: "elsewhere".to_owned() };
-        self.bench.answer(request.clone(), &invocation).await.to_json()
+        self.operator.ask(request).await
     }
 
     /// Sends jobs that nobody ever heard of, and receives them until SQS moves them away.
@@ -92,11 +79,11 @@ impl<'a> Elsewhere<'a> {
         attributes[&visible].parse().expect("a number")
     }
 
-    /// Takes everything out of the queue: how often each body is there.
-    async fn drain(&self) -> BTreeMap<String, usize> {
+    /// Takes everything out of a queue: how often each body is there.
+    async fn drain(&self, queue: &str) -> BTreeMap<String, usize> {
         let mut bodies = BTreeMap::new();
         loop {
-            let received = self.sqs.receive_message().queue_url(&self.queue).max_number_of_messages(10).wait_time_seconds(1);
+            let received = self.sqs.receive_message().queue_url(queue).max_number_of_messages(10).wait_time_seconds(1);
             let received = received.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
             let messages = received.expect("the queue answers").messages.unwrap_or_default();
             if messages.is_empty() {
@@ -104,7 +91,7 @@ impl<'a> Elsewhere<'a> {
             }
             for message in messages {
                 *bodies.entry(message.body.expect("a body")).or_default() += 1;
-                let delete = self.sqs.delete_message().queue_url(&self.queue);
+                let delete = self.sqs.delete_message().queue_url(queue);
                 delete.set_receipt_handle(message.receipt_handle).send().await.expect("the queue lets go");
             }
         }
@@ -119,14 +106,12 @@ fn move_task(operation: &str) -> Value {
 }
 
 #[test]
-#[ignore = "needs Python 3.13, and installs LocalStack (180 MB)"]
 fn a_task_of_sqs_moves_is_seen_excludes_runs_and_is_cancelled_and_nothing_is_lost() {
-    with_idle_queue(async |operator| {
-        let there = Elsewhere::start(operator.lab, operator.workbench().await).await;
+    with_empty_queues(async |there| {
         let keys = there.bury(12).await;
         let listed = there.ask(&json!({"action": "list", "queue": "email", "messages": true})).await;
         assert_eq!((&listed["matched"], &listed["groups"][0]["status"]), (&json!(12), &json!("none")), "{listed}");
-        assert_eq!(listed["messages"][0]["source"], operator.lab.stack.email_queue(), "SQS tells where it came from");
+        assert_eq!(listed["messages"][0]["source"], there.lab.stack.email_queue(), "SQS tells where it came from");
         assert_eq!(there.depth(&there.dead).await, 12, "a look takes nothing away");
 
         let mut start = move_task("start");
@@ -145,7 +130,7 @@ fn a_task_of_sqs_moves_is_seen_excludes_runs_and_is_cancelled_and_nothing_is_los
         assert!(cancel["taskHandle"].is_string(), "{running}");
         let cancelled = there.ask(&cancel).await;
         assert_eq!((&cancelled["ok"], &cancelled["tasks"][0]["status"]), (&json!(true), &json!("CANCELLING")), "{cancelled}");
-        operator
+        there
             .lab
             .eventually("a cancelled task", async || {
                 let tasks = there.ask(&move_task("list")).await;
@@ -158,7 +143,7 @@ fn a_task_of_sqs_moves_is_seen_excludes_runs_and_is_cancelled_and_nothing_is_los
         let run = there.ask(&redrive).await;
         assert_eq!((&run["state"], &run["tally"]["redriven"]), (&json!("finished"), &json!(left)), "{run}");
         assert_eq!(there.depth(&there.dead).await, 0);
-        let bodies = there.drain().await;
+        let bodies = there.drain(&there.queue).await;
         for key in &keys {
             let copies: usize = bodies.iter().filter(|(body, _)| body.contains(key)).map(|(_, copies)| copies).sum();
             assert_eq!(copies, 1, "{key}");
@@ -170,14 +155,12 @@ fn a_task_of_sqs_moves_is_seen_excludes_runs_and_is_cancelled_and_nothing_is_los
 }
 
 #[test]
-#[ignore = "needs Python 3.13, and installs LocalStack (180 MB)"]
 fn a_finished_task_has_moved_everything_back_to_its_source() {
-    with_idle_queue(async |operator| {
-        let there = Elsewhere::start(operator.lab, operator.workbench().await).await;
+    with_empty_queues(async |there| {
         let keys = there.bury(3).await;
         let started = there.ask(&move_task("start")).await;
         assert_eq!(started["ok"], true, "{started}");
-        let ended = operator
+        let ended = there
             .lab
             .eventually("a completed task", async || {
                 let tasks = there.ask(&move_task("list")).await;
@@ -185,7 +168,7 @@ fn a_finished_task_has_moved_everything_back_to_its_source() {
             })
             .await;
         assert_eq!((&ended["tasks"][0]["moved"], &ended["tasks"][0]["toMove"]), (&json!(3), &json!(3)), "{ended}");
-        let bodies = there.drain().await;
+        let bodies = there.drain(&there.queue).await;
         assert_eq!(bodies.len(), keys.len());
         assert!(keys.iter().all(|key| bodies.keys().any(|body| body.contains(key))), "{keys:?}");
         let status = there.ask(&json!({"action": "status", "queue": "email"})).await;

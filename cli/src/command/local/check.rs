@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::Failure;
 use super::guard::Guard;
-use super::{EngineKind, Failure};
 use crate::command::ending::Ending;
 use crate::command::target;
 use crate::local::build;
@@ -16,14 +16,37 @@ use crate::local::check::{
     Clients, Code, Ended, FUNCTION, FreshEngine, Lab, Needs, Place, Probe, Record, all, keep, lines, local_config, run,
 };
 use crate::local::checkout::Checkout;
+use crate::local::engine::EngineKind;
 use crate::screen::{Format, Screen};
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Measured {
+    /// MiniStack.
+    Ministack,
+    /// LocalStack.
+    Localstack,
+    /// An AWS account.
+    Aws,
+}
+
+impl Measured {
+    /// The local engine; none is an account.
+    fn local(self) -> Option<EngineKind> {
+        match self {
+            Self::Ministack => Some(EngineKind::Ministack),
+            Self::Localstack => Some(EngineKind::Localstack),
+            Self::Aws => None,
+        }
+    }
+}
 
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(in crate::command) struct Check {
     /// What plays AWS. Without it, the local environment of this checkout where one runs; else MiniStack is started.
     #[arg(long, value_enum, conflicts_with = "endpoint")]
-    engine: Option<EngineKind>,
+    engine: Option<Measured>,
     /// An engine that runs already, such as http://127.0.0.1:4566.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
@@ -76,28 +99,22 @@ impl Check {
                 _engine: engine,
             })
         };
-        if self.engine != Some(EngineKind::Aws) {
-            self.guard.refuse_without_aws()?;
+        if self.engine == Some(Measured::Aws) {
+            let admitted = self.guard.admit(screen).await?;
+            return Ok(admitted.map(|(place, config)| Aim { place, clients: Clients::new(&config), _engine: None }));
         }
+        self.guard.refuse_without_aws()?;
         if let Some(url) = &self.endpoint {
             return Ok(Ok(at(url, None).await?));
         }
-        let running = target::running().ok().filter(|running| self.engine.is_none_or(|kind| kind.name() == running.engine_kind));
-        match (self.engine, running) {
-            (Some(EngineKind::Aws), _) => {
-                let admitted = self.guard.admit(screen).await?;
-                Ok(admitted.map(|(place, config)| Aim { place, clients: Clients::new(&config), _engine: None }))
-            }
-            (_, Some(running)) => Ok(Ok(at(&format!("http://{}", running.engine), None).await?)),
-            (Some(EngineKind::Localstack), None) => {
-                Err("no LocalStack runs here; start one and name it: `--endpoint URL`".into())
-            }
-            (None | Some(EngineKind::Ministack), None) => {
-                let engine = FreshEngine::start(&Checkout::find()?, &screen.progress()).await?;
-                let url = engine.endpoint();
-                Ok(Ok(at(&url, Some(engine)).await?))
-            }
+        let wanted = self.engine.and_then(Measured::local);
+        let running = target::running().ok().filter(|running| wanted.is_none_or(|kind| kind == running.engine_kind));
+        if let Some(running) = running {
+            return Ok(Ok(at(&format!("http://{}", running.engine), None).await?));
         }
+        let engine = FreshEngine::start(wanted.unwrap_or_default(), &Checkout::find()?, &screen.progress()).await?;
+        let url = engine.endpoint();
+        Ok(Ok(at(&url, Some(engine)).await?))
     }
 
     async fn code(&self, screen: &Screen) -> Result<Code, Failure> {

@@ -149,7 +149,7 @@ impl Numbered {
 
 /// The mails after the first so many, numbered from 1.
 async fn numbered(running: &Running, after: usize) -> Result<Vec<Numbered>, Failure> {
-    let mails = mails::mails(running.engine).await?;
+    let mails = mails::mails(running.engine_address()).await?;
     if mails.len() <= after {
         return Ok(Vec::new());
     }

@@ -3,10 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::local::checkout::Checkout;
-use crate::local::engine::{Engine, EngineError};
+use crate::local::engine::{Engine, EngineError, EngineKind, PrepareError, Prepared};
 use crate::local::instance::{Instance, InstanceError};
 use crate::local::proxy::{Proxy, ProxyError};
-use crate::local::python::{self, Extras, PythonError};
 use crate::progress::Progress;
 
 /// The engine does not start.
@@ -17,7 +16,7 @@ pub enum FreshError {
     #[error(transparent)]
     Instance(#[from] InstanceError),
     #[error(transparent)]
-    Python(#[from] PythonError),
+    Prepare(#[from] PrepareError),
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
@@ -34,18 +33,18 @@ pub struct FreshEngine {
 }
 
 impl FreshEngine {
-    /// Starts one.
+    /// Starts one of this kind.
     ///
     /// # Errors
     /// A step failed; the message says what to do about it.
-    pub async fn start(checkout: &Checkout, progress: &Progress) -> Result<Self, FreshError> {
+    pub async fn start(kind: EngineKind, checkout: &Checkout, progress: &Progress) -> Result<Self, FreshError> {
         let instance = Instance::claim(checkout, "check")?;
-        let python = python::environment(checkout, Extras::None, progress).await?;
+        let prepared = Prepared::of(kind, checkout, progress).await?;
         let step = progress.begin("starting the engine");
         // Functions reach the engine through the proxy, as they do in a whole environment: its address is known before the engine's.
         let proxy = Proxy::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let engine = Engine::start(&python, instance.folder(), None, &proxy.url()).await?;
-        proxy.set_upstream(engine.address());
+        let engine = Engine::start(&prepared, instance.folder(), None, &proxy.url()).await?;
+        proxy.set_upstream(engine.address().socket);
         step.done();
         Ok(Self { engine, _proxy: proxy, _instance: instance })
     }
@@ -53,6 +52,6 @@ impl FreshEngine {
     /// Where it listens.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.engine.address())
+        format!("http://{}", self.engine.address().socket)
     }
 }

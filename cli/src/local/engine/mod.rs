@@ -1,29 +1,37 @@
-//! The local engine, MiniStack, as a process of ours.
+//! The local engine as a process of ours. What differs between engines is in here: how each is [prepared](Prepared), started and
+//! [asked](EngineAddress), and [what it cannot do](EngineKind::lacks).
+
+mod address;
+mod dynamodb_local;
+mod java;
+mod kind;
+mod localstack;
+mod ministack;
+mod prepared;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::loopback::Loopback;
 use super::process::{self, Process};
-use super::python::PythonEnvironment;
 
-/// The services that the stack uses. Fewer services start faster and hide no mistakes.
-const SERVICES: &str = "apigateway,cloudformation,dynamodb,iam,lambda,logs,monitoring,s3,secretsmanager,ses,sns,sqs,sts";
+pub use address::{AskError, EngineAddress};
+pub use dynamodb_local::DynamoDbLocalError;
+pub use java::JavaError;
+pub use kind::{Capability, ENGINE_VARIABLE, EngineKind, UnknownEngine};
+pub use prepared::{LocalStackParts, PrepareError, Prepared};
 
 /// The region that the engine plays.
 pub const REGION: &str = "us-east-1";
 
-/// Keeps the engine from outliving its starter.
-const GUARD: &str = include_str!("engine_guard.py");
-
 /// The first start of a new environment compiles some megabytes of Python.
-const READY_WITHIN: Duration = Duration::from_secs(90);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// How long the engine may take to end by itself.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -42,10 +50,10 @@ pub enum EngineError {
     #[error("no free port on 127.0.0.1")]
     NoPort(#[source] std::io::Error),
     /// The process could not be started.
-    #[error("cannot start the engine with `{}`", python.display())]
+    #[error("cannot start the engine with `{}`", program.display())]
     NotStarted {
-        /// Its Python.
-        python: PathBuf,
+        /// Its program.
+        program: PathBuf,
         /// Why.
         source: std::io::Error,
     },
@@ -77,10 +85,19 @@ pub enum EngineError {
     },
 }
 
+/// Where an engine is to be and whom its functions call.
+struct Setup<'a> {
+    address: SocketAddr,
+    /// Takes its files.
+    scratch: &'a Path,
+    /// The endpoint URL that function processes are given.
+    endpoint_for_functions: &'a str,
+}
+
 /// A running engine and the function processes that it starts. It ends with this value, and with this process.
 #[derive(Debug)]
 pub struct Engine {
-    address: SocketAddr,
+    address: EngineAddress,
     log: PathBuf,
     scratch: PathBuf,
     group: i32,
@@ -96,7 +113,7 @@ impl Engine {
     /// # Errors
     /// The port is taken, or the engine cannot be started or does not become ready.
     pub async fn start(
-        environment: &PythonEnvironment,
+        prepared: &Prepared,
         folder: &Path,
         port: Option<u16>,
         endpoint_for_functions: &str,
@@ -107,7 +124,7 @@ impl Engine {
                 Some(port) => ensure_free(port)?,
                 None => free_port()?,
             };
-            let engine = Self::spawn(environment, folder, chosen, endpoint_for_functions)?;
+            let engine = Self::spawn(prepared, folder, chosen, endpoint_for_functions)?;
             match engine.wait_until_ready().await {
                 Ok(()) => return Ok(engine),
                 // Between choosing a free port and listening on it, somebody else can take it.
@@ -119,54 +136,45 @@ impl Engine {
         }
     }
 
-    fn spawn(
-        environment: &PythonEnvironment,
-        folder: &Path,
-        port: u16,
-        endpoint_for_functions: &str,
-    ) -> Result<Self, EngineError> {
+    fn spawn(prepared: &Prepared, folder: &Path, port: u16, endpoint_for_functions: &str) -> Result<Self, EngineError> {
         let log_path = folder.join("engine.log");
         let scratch = folder.join("scratch");
         std::fs::create_dir_all(&scratch).map_err(file_error(&scratch))?;
         let log = File::create(&log_path).map_err(file_error(&log_path))?;
         let log_too = log.try_clone().map_err(file_error(&log_path))?;
-        let python = environment.python();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let socket = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
 
-        let mut command = Command::new(&python);
+        let mut command = prepared.command(&Setup { address: socket, scratch: &scratch, endpoint_for_functions });
         command
-            .args(["-c", GUARD])
             // Function processes inherit this environment: nothing of the user's own AWS settings may reach them.
-            .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG" || name == "RUST_BACKTRACE"))
             .env("HOME", &scratch)
             .env("TMPDIR", &scratch)
             .env("PYTHONUNBUFFERED", "1")
-            // Without it the engine listens on every interface.
-            .env("BIND_HOST", Ipv4Addr::LOCALHOST.to_string())
-            .env("GATEWAY_PORT", port.to_string())
-            // The engine hands this to every function process as its endpoint.
-            .env("AWS_ENDPOINT_URL", endpoint_for_functions)
             .env("AWS_EC2_METADATA_DISABLED", "true")
-            .env("IOT_MTLS_ENABLED", "0")
-            .env("MINISTACK_REGION", REGION)
-            .env("SERVICES", SERVICES)
+            // The engine ends when this pipe does.
             .stdin(Stdio::piped())
             .stdout(log)
             .stderr(log_too)
             // A group of its own: Ctrl-C does not reach it before we can stop it in order, and stopping takes its children along.
             .process_group(0);
-        let child = command.spawn().map_err(|source| EngineError::NotStarted { python, source })?;
+        let program = PathBuf::from(command.get_program());
+        let child = command.spawn().map_err(|source| EngineError::NotStarted { program, source })?;
         let group = i32::try_from(child.id()).unwrap_or(i32::MAX);
+        let address = EngineAddress { kind: prepared.kind(), socket };
         Ok(Self { address, log: log_path, scratch, group, child: Mutex::new(Some(child)) })
     }
 
     async fn wait_until_ready(&self) -> Result<(), EngineError> {
+        let path = match self.address.kind {
+            EngineKind::Ministack => ministack::READY,
+            EngineKind::Localstack => localstack::HEALTH,
+        };
         let http = Loopback::new(Duration::from_secs(5));
         let started = Instant::now();
         loop {
             self.check()?;
-            if http.get(self.address, "/_ministack/ready").await.is_ok_and(|answer| answer.status().is_success()) {
+            if http.get(self.address.socket, path).await.is_ok_and(|answer| answer.status().is_success()) {
                 return Ok(());
             }
             if started.elapsed() > READY_WITHIN {
@@ -176,9 +184,9 @@ impl Engine {
         }
     }
 
-    /// Where the engine listens.
+    /// Which engine it is, and where it listens.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> EngineAddress {
         self.address
     }
 
