@@ -5,8 +5,9 @@ use std::time::Duration;
 use ikkai::idempotency::Status;
 use ikkai::queue::QueueError;
 use ikkai::testing::{QueueFault, StoreCall, StoreFault};
+use serde_json::json;
 
-use crate::bench::{Bench, down, email, post};
+use crate::bench::{Bench, down, email, keyed, post};
 
 #[tokio::test]
 async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_once() {
