@@ -19,6 +19,16 @@ const SERVICES: &str = "cloudformation,dynamodb,iam,lambda,logs,monitoring,s3,se
 /// The region that the engine plays.
 pub const REGION: &str = "us-east-1";
 
+/// Whether the engine asks who calls. Without it everybody may do everything, which is what most tests are not about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// Everybody may do everything.
+    #[default]
+    Ignored,
+    /// Signatures are checked and policies evaluated; the access key `test` is the account itself.
+    Enforced,
+}
+
 /// Keeps the engine from outliving its starter.
 const GUARD: &str = include_str!("engine_guard.py");
 
@@ -92,6 +102,7 @@ impl Engine {
     /// Starts the engine and waits until it answers.
     ///
     /// `folder` takes its log and scratch files. `endpoint_for_functions` is the endpoint URL that function processes are given.
+    /// `authorization` says whether callers are asked for permissions.
     ///
     /// # Errors
     /// The port is taken, or the engine cannot be started or does not become ready.
@@ -100,6 +111,7 @@ impl Engine {
         folder: &Path,
         port: Option<u16>,
         endpoint_for_functions: &str,
+        authorization: Authorization,
     ) -> Result<Self, EngineError> {
         let mut attempts = 3;
         loop {
@@ -107,7 +119,7 @@ impl Engine {
                 Some(port) => ensure_free(port)?,
                 None => free_port()?,
             };
-            let engine = Self::spawn(environment, folder, chosen, endpoint_for_functions)?;
+            let engine = Self::spawn(environment, folder, chosen, endpoint_for_functions, authorization)?;
             match engine.wait_until_ready().await {
                 Ok(()) => return Ok(engine),
                 // Between choosing a free port and listening on it, somebody else can take it.
@@ -124,6 +136,7 @@ impl Engine {
         folder: &Path,
         port: u16,
         endpoint_for_functions: &str,
+        authorization: Authorization,
     ) -> Result<Self, EngineError> {
         let log_path = folder.join("engine.log");
         let scratch = folder.join("scratch");
@@ -151,6 +164,7 @@ impl Engine {
             .env("IOT_MTLS_ENABLED", "0")
             .env("MINISTACK_REGION", REGION)
             .env("SERVICES", SERVICES)
+            .env("AUTH", (authorization == Authorization::Enforced).to_string())
             .stdin(Stdio::piped())
             .stdout(log)
             .stderr(log_too)
