@@ -9,7 +9,7 @@ use aws_config::SdkConfig;
 use super::build::{self, BuildError, Package};
 use super::checkout::{Checkout, NoCheckout};
 use super::deploy::{self, DeployError};
-use super::engine::{AskError, Engine, EngineAddress, EngineError, EngineKind, PrepareError, Prepared};
+use super::engine::{AskError, Authorization, Engine, EngineAddress, EngineError, EngineKind, PrepareError, Prepared};
 use super::instance::{Instance, InstanceError};
 use super::mailbox::{self, ReceivedMail};
 use super::payments::{self, PaymentsError, PaymentsFake};
@@ -70,6 +70,7 @@ pub struct Options {
     port: Option<u16>,
     parameters: BTreeMap<String, String>,
     packages: Option<Vec<Package>>,
+    authorization: Authorization,
     payments: bool,
     progress: Progress,
 }
@@ -83,6 +84,7 @@ impl Options {
             port: None,
             parameters: BTreeMap::new(),
             packages: None,
+            authorization: Authorization::Ignored,
             payments: false,
             progress: Progress::silent(),
         }
@@ -109,6 +111,12 @@ impl Options {
     /// Functions that were built elsewhere; without them they are built.
     pub fn packages(mut self, packages: Vec<Package>) -> Self {
         self.packages = Some(packages);
+        self
+    }
+
+    /// Whether the engine asks who calls; without it it does not.
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = authorization;
         self
     }
 
@@ -159,7 +167,7 @@ impl LocalAws {
         let step = progress.begin("starting the engine");
         // The proxy comes first: its address is what the engine hands to the functions.
         let proxy = Proxy::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let engine = Engine::start(&prepared, instance.folder(), options.port, &proxy.url()).await?;
+        let engine = Engine::start(&prepared, instance.folder(), options.port, &proxy.url(), options.authorization).await?;
         proxy.set_upstream(engine.address().socket);
         step.done();
 

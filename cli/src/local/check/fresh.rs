@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::local::checkout::Checkout;
-use crate::local::engine::{Engine, EngineError, EngineKind, PrepareError, Prepared};
+use crate::local::engine::{Authorization, Engine, EngineError, EngineKind, PrepareError, Prepared};
 use crate::local::instance::{Instance, InstanceError};
 use crate::local::proxy::{Proxy, ProxyError};
 use crate::progress::Progress;
@@ -43,7 +43,7 @@ impl FreshEngine {
         let step = progress.begin("starting the engine");
         // Functions reach the engine through the proxy, as they do in a whole environment: its address is known before the engine's.
         let proxy = Proxy::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let engine = Engine::start(&prepared, instance.folder(), None, &proxy.url()).await?;
+        let engine = Engine::start(&prepared, instance.folder(), None, &proxy.url(), Authorization::Ignored).await?;
         proxy.set_upstream(engine.address().socket);
         step.done();
         Ok(Self { engine, _proxy: proxy, _instance: instance })

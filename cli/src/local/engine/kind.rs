@@ -27,6 +27,8 @@ pub enum Capability {
     MoveTasks,
     /// HTTP APIs of API Gateway.
     HttpApi,
+    /// Signatures that are checked, and policies that are evaluated.
+    Policies,
 }
 
 /// There is no engine of this name.
@@ -63,7 +65,8 @@ impl EngineKind {
         match (self, capability) {
             (Self::Ministack, Capability::MoveTasks) => Some("MiniStack has no StartMessageMoveTask"),
             (Self::Localstack, Capability::HttpApi) => Some("LocalStack's free edition has no API Gateway v2"),
-            (Self::Ministack, Capability::HttpApi) | (Self::Localstack, Capability::MoveTasks) => None,
+            (Self::Localstack, Capability::Policies) => Some("LocalStack's free edition enforces no policies"),
+            (Self::Ministack, Capability::HttpApi | Capability::Policies) | (Self::Localstack, Capability::MoveTasks) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::{REGION, Setup};
+use super::{Authorization, REGION, Setup};
 use crate::local::mailbox::ReceivedMail;
 use crate::local::python::PythonEnvironment;
 use crate::local::queues::QueuedMessage;
@@ -36,7 +36,8 @@ pub(super) fn command(python: &PythonEnvironment, setup: &Setup<'_>) -> Command 
         .env("AWS_ENDPOINT_URL", setup.endpoint_for_functions)
         .env("IOT_MTLS_ENABLED", "0")
         .env("MINISTACK_REGION", REGION)
-        .env("SERVICES", SERVICES);
+        .env("SERVICES", SERVICES)
+        .env("AUTH", (setup.authorization == Authorization::Enforced).to_string());
     command
 }
 

@@ -30,6 +30,16 @@ pub use prepared::{LocalStackParts, PrepareError, Prepared};
 /// The region that the engine plays.
 pub const REGION: &str = "us-east-1";
 
+/// Whether the engine asks who calls. Without it everybody may do everything, which is what most tests are not about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// Everybody may do everything.
+    #[default]
+    Ignored,
+    /// Signatures are checked and policies evaluated; the access key `test` is the account itself.
+    Enforced,
+}
+
 /// The first start of a new environment compiles some megabytes of Python.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 
@@ -45,6 +55,12 @@ pub enum EngineError {
     PortTaken {
         /// Which port.
         port: u16,
+    },
+    /// It does not do what it is asked for.
+    #[error("this engine cannot be asked for that: {reason}")]
+    Lacks {
+        /// What it lacks.
+        reason: &'static str,
     },
     /// No port is free.
     #[error("no free port on 127.0.0.1")]
@@ -92,6 +108,7 @@ struct Setup<'a> {
     scratch: &'a Path,
     /// The endpoint URL that function processes are given.
     endpoint_for_functions: &'a str,
+    authorization: Authorization,
 }
 
 /// A running engine and the function processes that it starts. It ends with this value, and with this process.
@@ -109,6 +126,7 @@ impl Engine {
     /// Starts the engine and waits until it answers.
     ///
     /// `folder` takes its log and scratch files. `endpoint_for_functions` is the endpoint URL that function processes are given.
+    /// `authorization` says whether callers are asked for permissions.
     ///
     /// # Errors
     /// The port is taken, or the engine cannot be started or does not become ready.
@@ -117,6 +135,7 @@ impl Engine {
         folder: &Path,
         port: Option<u16>,
         endpoint_for_functions: &str,
+        authorization: Authorization,
     ) -> Result<Self, EngineError> {
         let mut attempts = 3;
         loop {
@@ -124,7 +143,7 @@ impl Engine {
                 Some(port) => ensure_free(port)?,
                 None => free_port()?,
             };
-            let engine = Self::spawn(prepared, folder, chosen, endpoint_for_functions)?;
+            let engine = Self::spawn(prepared, folder, chosen, endpoint_for_functions, authorization)?;
             match engine.wait_until_ready().await {
                 Ok(()) => return Ok(engine),
                 // Between choosing a free port and listening on it, somebody else can take it.
@@ -136,7 +155,13 @@ impl Engine {
         }
     }
 
-    fn spawn(prepared: &Prepared, folder: &Path, port: u16, endpoint_for_functions: &str) -> Result<Self, EngineError> {
+    fn spawn(
+        prepared: &Prepared,
+        folder: &Path,
+        port: u16,
+        endpoint_for_functions: &str,
+        authorization: Authorization,
+    ) -> Result<Self, EngineError> {
         let log_path = folder.join("engine.log");
         let scratch = folder.join("scratch");
         std::fs::create_dir_all(&scratch).map_err(file_error(&scratch))?;
@@ -144,7 +169,7 @@ impl Engine {
         let log_too = log.try_clone().map_err(file_error(&log_path))?;
         let socket = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
 
-        let mut command = prepared.command(&Setup { address: socket, scratch: &scratch, endpoint_for_functions });
+        let mut command = prepared.command(&Setup { address: socket, scratch: &scratch, endpoint_for_functions, authorization });
         command
             // Function processes inherit this environment: nothing of the user's own AWS settings may reach them.
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG" || name == "RUST_BACKTRACE"))

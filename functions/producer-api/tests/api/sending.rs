@@ -7,7 +7,7 @@ use ikkai::queue::QueueError;
 use ikkai::testing::{QueueFault, StoreCall, StoreFault};
 use serde_json::json;
 
-use crate::bench::{Bench, down, email, post};
+use crate::bench::{Bench, down, email, keyed, post};
 
 #[tokio::test]
 async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_once() {
@@ -24,6 +24,7 @@ async fn when_the_queue_is_down_the_answer_is_503_and_the_next_request_sends_at_
 #[tokio::test]
 async fn a_request_that_could_not_be_served_is_counted_once_and_a_refused_one_is_not() {
     let bench = Bench::new();
+    bench.post("before", &email("m")).await;
     bench.queue.fail_next(QueueFault::Refuse(down()));
     assert_eq!(bench.post("k", &email("m")).await.status, 503);
     assert_eq!(bench.counted("RequestsFailed"), 1);
