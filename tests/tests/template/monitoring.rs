@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use ikkai_tests::template::monitoring::{self, dashboard};
-use ikkai_tests::template::{Parameters, Stack, Synthesis, Template, parameters, synthesize, synthesize_template, topics};
+use ikkai_tests::template::rules::topics;
+use ikkai_tests::template::{Parameters, Stack, Synthesis, Template, parameters, synthesize, synthesize_template};
 use serde_json::{Value, json};
 
 use crate::stacks::CONSUMERS;

@@ -1,6 +1,6 @@
 //! The operators' function: what it knows, what it may do, what it tells.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::roles::statements_of;
 use crate::template::stack::{Resource, Stack, listed, logical_id, number};
