@@ -49,6 +49,7 @@ mod dynamodb;
 mod event;
 mod ledger;
 mod memory;
+mod reasons;
 mod record;
 mod store;
 mod transition;

@@ -56,6 +56,7 @@ fn with_arns(node: &Value) -> Value {
     }
 }
 
-fn arn(logical_id: &str) -> String {
+/// What stands for the ARN of a resource, with a path below it if there is one.
+pub(super) fn arn(logical_id: &str) -> String {
     format!("arn:aws:stack:us-east-1:123456789012:{logical_id}")
 }

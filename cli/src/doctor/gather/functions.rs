@@ -22,19 +22,20 @@ pub(super) async fn function(client: &Client, name: &str, log_groups: &Fact<Vec<
             state: function.state().map(|state| state.as_str().to_owned()).unwrap_or_default(),
             log_group_of_stack: log_groups.clone().map(|groups| groups.contains(&log_group)),
             log_group,
-            settings: settings(&function),
+            settings: variables(&function).map(|variables| read_settings(&variables)),
         }
     })
 }
 
-fn settings(function: &GetFunctionConfigurationOutput) -> Fact<SettingsFacts> {
+/// The function's environment.
+pub(super) fn variables(function: &GetFunctionConfigurationOutput) -> Fact<HashMap<String, String>> {
     let environment = function.environment();
     // Lambda answers without the variables where it may not decrypt them for whoever asks.
     if let Some(error) = environment.and_then(|environment| environment.error()) {
         let reason = error.error_code().unwrap_or("unknown error").to_owned();
         return Fact::Unknown(Gap::Failed { action: "kms:Decrypt of the function's environment".to_owned(), reason });
     }
-    Fact::Known(environment.and_then(|environment| environment.variables()).map(read_settings).unwrap_or_default())
+    Fact::Known(environment.and_then(|environment| environment.variables()).cloned().unwrap_or_default())
 }
 
 fn read_settings(variables: &HashMap<String, String>) -> SettingsFacts {

@@ -91,5 +91,5 @@ pub(super) fn permissions(facts: &Facts) -> Judged {
             Gap::NotAsked { reason: "the stack names no functions".to_owned(), mend: "deploy the present template".to_owned() };
         return Err(PERMISSIONS.unknown(subject, &gap));
     }
-    PERMISSIONS.ok(subject, "allow what each function does with queues and jobs")
+    PERMISSIONS.ok(subject, "allow what each function does with queues, tables, buckets, secrets and mails")
 }

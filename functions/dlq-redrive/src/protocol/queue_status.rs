@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::MoveOperation;
+use super::changes::MoveOperation;
 use super::run::RunSummary;
 
 /// How full the queues are.

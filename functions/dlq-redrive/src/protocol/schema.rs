@@ -5,10 +5,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::VERSION;
+use super::changes::{Cancel, Discard, MoveTaskRequest, Redrive, Resolve};
 use super::error::Refusal;
 use super::found::{Cancelled, Inspection, ListAnswer, Resolved};
+use super::looks::{HistoryRequest, Inspect, List, StatusRequest};
 use super::queue_status::{MoveTaskAnswer, StatusAnswer};
-use super::request::{Action, Cancel, Discard, HistoryRequest, Inspect, List, MoveTaskRequest, Redrive, Resolve, StatusRequest};
+use super::request::Action;
 use super::run::{DiscardAnswer, History, RedriveAnswer};
 
 /// Of a request, of any action.

@@ -7,6 +7,7 @@
 pub mod api;
 pub mod buckets;
 pub mod cargo_lambda;
+pub mod doctor;
 mod environment;
 pub mod functions;
 pub mod keys;
@@ -39,6 +40,7 @@ pub const ALL: &[Rule] = &[
     buckets::notifications_can_be_delivered,
     buckets::uploads_make_jobs,
     buckets::outputs_never_notify,
+    doctor::questions_are_about_what_the_roles_allow,
     functions::functions_are_native,
     functions::every_function_is_deployed,
     functions::logs_are_kept_for_a_time,

@@ -113,6 +113,11 @@ pub fn actions_are_those_that_the_code_uses(stack: &Stack) -> Vec<String> {
     violations
 }
 
+/// Whether an action is taken by a service in the name of every function, whatever its code does.
+pub(super) fn is_of_every_function(action: &str) -> bool {
+    OF_SERVICES.iter().any(|(whom, of_service, _)| *whom == EVERY && *of_service == action)
+}
+
 /// The actions that the code in a file or folder of the checkout calls.
 fn calls_under(place: &str) -> BTreeSet<&'static str> {
     static READ: OnceLock<std::sync::Mutex<std::collections::HashMap<String, BTreeSet<&'static str>>>> = OnceLock::new();

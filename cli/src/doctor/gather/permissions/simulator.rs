@@ -1,13 +1,15 @@
 //! Asks IAM what a role allows (<https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html>).
 
+use std::slice;
+
 use aws_config::SdkConfig;
 use http::header;
 use url::form_urlencoded::Serializer;
 
 use super::super::gap::of_code;
 use super::judgement::{Judgement, judgements, refusal};
-use super::needs::Need;
 use crate::doctor::facts::{Fact, Gap, Refusal};
+use crate::doctor::needs::{Context, ContextValue, Need};
 use crate::operator::figures::{PostError, SignedPost};
 use crate::screen::chain;
 
@@ -63,10 +65,16 @@ fn question(role: &str, need: &Need) -> String {
     for (place, resource) in (1..).zip(&need.resources) {
         form.append_pair(&format!("ResourceArns.member.{place}"), resource);
     }
-    if let Some(key) = &need.leading_key {
-        form.append_pair("ContextEntries.member.1.ContextKeyName", "dynamodb:LeadingKeys")
-            .append_pair("ContextEntries.member.1.ContextKeyType", "stringList")
-            .append_pair("ContextEntries.member.1.ContextKeyValues.member.1", key);
+    for (place, Context { key, value }) in (1..).zip(&need.context) {
+        let entry = format!("ContextEntries.member.{place}");
+        let (kind, values) = match value {
+            ContextValue::Text(text) => ("string", slice::from_ref(text)),
+            ContextValue::List(texts) => ("stringList", texts.as_slice()),
+        };
+        form.append_pair(&format!("{entry}.ContextKeyName"), key).append_pair(&format!("{entry}.ContextKeyType"), kind);
+        for (place, value) in (1..).zip(values) {
+            form.append_pair(&format!("{entry}.ContextKeyValues.member.{place}"), value);
+        }
     }
     form.finish()
 }

@@ -41,7 +41,13 @@ async fn served(status: u16, body: String) -> (SocketAddr, Seen) {
 }
 
 fn need() -> Need {
-    Need { actions: &["sqs:SendMessage"], resources: QUEUES.map(str::to_owned).into(), leading_key: Some("email.send-x".into()) }
+    let list = ContextValue::List(vec!["email.send-x".to_owned()]);
+    let text = ContextValue::Text("post@example.com".to_owned());
+    Need {
+        actions: &["sqs:SendMessage"],
+        resources: QUEUES.map(str::to_owned).into(),
+        context: vec![Context { key: "dynamodb:LeadingKeys", value: list }, Context { key: "ses:FromAddress", value: text }],
+    }
 }
 
 fn answer(members: &str) -> String {
@@ -101,6 +107,9 @@ async fn the_question_is_signed_for_iam_and_names_all() {
         "ContextEntries.member.1.ContextKeyName=dynamodb%3ALeadingKeys",
         "ContextEntries.member.1.ContextKeyType=stringList",
         "ContextEntries.member.1.ContextKeyValues.member.1=email.send-x",
+        "ContextEntries.member.2.ContextKeyName=ses%3AFromAddress",
+        "ContextEntries.member.2.ContextKeyType=string&",
+        "ContextEntries.member.2.ContextKeyValues.member.1=post%40example.com",
     ] {
         assert!(asked.contains(part), "no {part} in {asked}");
     }
