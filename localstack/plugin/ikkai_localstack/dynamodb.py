@@ -1,11 +1,11 @@
 """DynamoDB is Amazon's DynamoDB Local, as a process of its own out of a folder that the user has; LocalStack would download one."""
 
 import os
+import subprocess
 import sys
 
 from localstack.services.dynamodb.server import DynamodbServer
-from localstack.services.dynamodb.server import _log_listener as log_listener
-from localstack.utils.run import ShellCommandThread
+from localstack.utils.threads import FuncThread
 
 # The folder with `DynamoDBLocal.jar` and `DynamoDBLocal_lib`.
 FOLDER_VARIABLE = "IKKAI_DYNAMODB_LOCAL"
@@ -16,8 +16,11 @@ def install():
 
 
 def start(server):
-    """Starts the database; should it end, LocalStack starts it again."""
+    """Starts the database in LocalStack's own process group, which ends as one. LocalStack itself would give it a session of its own."""
     command = [sys.executable, "-m", "ikkai_localstack.dynamodb_local", os.environ[FOLDER_VARIABLE], str(server.port)]
-    thread = ShellCommandThread(command, strip_color=True, log_listener=log_listener, auto_restart=True, name="dynamodb-local")
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    thread = FuncThread(lambda _: process.wait(), on_stop=lambda _: process.kill(), name="dynamodb-local")
+    # LocalStack looks for it there.
+    thread.process = process
     thread.start()
     return thread

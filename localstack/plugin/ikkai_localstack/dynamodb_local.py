@@ -8,6 +8,7 @@ Started as its own program it listens on every interface and has no option again
 import os
 import pathlib
 import sys
+import tempfile
 import threading
 import time
 
@@ -15,14 +16,16 @@ import jpype
 
 
 def end_with(starter):
-    """LocalStack gives it a session of its own, so it is not ended with LocalStack's process group."""
+    """Should LocalStack end without its process group, the database ends all the same."""
     while os.getppid() == starter:
         time.sleep(0.5)
     os._exit(0)
 
 
 def main(folder, port):
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).absolute()
+    # It leaves a file with an identity for Amazon's statistics where it is started, statistics or not.
+    os.chdir(tempfile.gettempdir())
     jars = [folder / "DynamoDBLocal.jar", *sorted((folder / "DynamoDBLocal_lib").glob("*.jar"))]
     jpype.startJVM(
         f"-Djava.library.path={folder / 'DynamoDBLocal_lib'}",
