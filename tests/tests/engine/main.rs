@@ -4,6 +4,7 @@
 //! parameters alone: the functions are the ones that would be deployed.
 
 mod api;
+mod doctor;
 mod failures;
 mod feedback;
 mod harness;
@@ -20,7 +21,10 @@ mod redrive;
 mod redrive_contents;
 mod redrive_doors;
 mod redrive_faults;
+mod redrive_fifo;
 mod redrive_journal;
+mod redrive_many;
+mod redrive_mended;
 mod reports;
 mod store;
 mod webhooks;
