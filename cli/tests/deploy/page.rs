@@ -17,7 +17,7 @@ fn commands(section: &str) -> Vec<Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_of_the_page_end_in_a_stack_that_the_doctor_finds_healthy_and_take_it_away_again() {
-    let shell = Shell::open("test-deploy").await;
+    let shell = Shell::open().await;
     let commands = commands("On a local engine");
     let verbs: Vec<&str> = commands.iter().map(|command| command[0].as_str()).collect();
     assert_eq!(verbs, ["local", "deploy", "doctor", "destroy"]);
@@ -44,7 +44,7 @@ async fn the_commands_of_the_page_end_in_a_stack_that_the_doctor_finds_healthy_a
     assert_eq!(resources, ["EmailConsumerFunctionEmailQueue"], "{told}");
 
     // A queue with a message in it is not thrown away.
-    let sqs = aws_sdk_sqs::Client::new(&shell.local.sdk_config());
+    let sqs = aws_sdk_sqs::Client::new(&shell.config());
     let queue = sqs.get_queue_url().queue_name("first-email-dlq").send().await.expect("a queue").queue_url.expect("a URL");
     sqs.send_message().queue_url(&queue).message_body("kept").send().await.expect("the queue takes it");
     let said = shell.refused(&["destroy", "--stack", "first", "--yes"], 1);
@@ -60,12 +60,11 @@ async fn the_commands_of_the_page_end_in_a_stack_that_the_doctor_finds_healthy_a
     let gone = shell.done(&destroy.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(gone.contains("and its data are gone"), "{gone}");
     assert!(!shell.tables().await.iter().any(|table| table.starts_with("third-")));
-    shell.local.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_deployed_is_refused_before_anything_is_built() {
-    let shell = Shell::open("test-deploy-refused").await;
+    let shell = Shell::open().await;
     let deploy = |more: &[&'static str]| [&["deploy", "--stack", "second", "--yes", "--profile", "local"], more].concat();
     let said = shell.refused(&deploy(&[]), 1);
     assert!(said.contains("`EmailFrom` has no default") && said.contains("--parameter EmailFrom=mail@example.com"), "{said}");
@@ -82,5 +81,4 @@ async fn what_cannot_be_deployed_is_refused_before_anything_is_built() {
     assert!(said.contains("no stack `second`"), "{said}");
     let said = shell.refused(&["destroy", "--stack", "ikkai", "--with-data", "--confirm", "ikka"], 2);
     assert!(said.contains("is not the stack `ikkai`"), "{said}");
-    shell.local.stop().await;
 }

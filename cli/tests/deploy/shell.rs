@@ -2,18 +2,26 @@
 
 use std::process::{Command, Output};
 
-use ikkai_cli::local::environment::{LocalAws, Options};
+use aws_config::SdkConfig;
+use ikkai_cli::local::check::{FreshEngine, local_config};
+use ikkai_cli::local::checkout::Checkout;
+use ikkai_cli::progress::Progress;
 
 /// A fresh engine, and a shell whose AWS settings lead to it.
 pub(crate) struct Shell {
-    pub(crate) local: LocalAws,
+    engine: FreshEngine,
 }
 
 impl Shell {
-    pub(crate) async fn open(name: &str) -> Self {
-        let local =
-            LocalAws::start(Options::new(name)).await.unwrap_or_else(|error| panic!("the local engine does not start: {error}"));
-        Self { local }
+    pub(crate) async fn open() -> Self {
+        let checkout = Checkout::around(env!("CARGO_MANIFEST_DIR").as_ref()).expect("a checkout");
+        let engine = FreshEngine::start(&checkout, &Progress::silent()).await;
+        Self { engine: engine.unwrap_or_else(|error| panic!("the local engine does not start: {error}")) }
+    }
+
+    /// The SDK's settings for clients of the engine.
+    pub(crate) fn config(&self) -> SdkConfig {
+        local_config(&self.engine.endpoint())
     }
 
     /// Runs the command with these arguments.
@@ -26,7 +34,7 @@ impl Shell {
         }
         command
             .args(arguments)
-            .env("AWS_ENDPOINT_URL", format!("http://{}", self.local.address()))
+            .env("AWS_ENDPOINT_URL", self.engine.endpoint())
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -54,7 +62,7 @@ impl Shell {
     }
 
     pub(crate) async fn tables(&self) -> Vec<String> {
-        let client = aws_sdk_dynamodb::Client::new(&self.local.sdk_config());
+        let client = aws_sdk_dynamodb::Client::new(&self.config());
         client.list_tables().send().await.expect("tables").table_names.unwrap_or_default()
     }
 }

@@ -28,7 +28,7 @@ pub(crate) type Verdict = (&'static str, String, Severity);
 
 /// The stack, and clients for it.
 pub(crate) struct Workshop {
-    pub(crate) shell: Shell,
+    _shell: Shell,
     pub(crate) lambda: aws_sdk_lambda::Client,
     pub(crate) dynamodb: aws_sdk_dynamodb::Client,
     sqs: aws_sdk_sqs::Client,
@@ -39,12 +39,12 @@ impl Workshop {
     /// Deploys with the command, and then sets by hand what the engine's CloudFormation leaves out, so that the stack is what the
     /// template makes of it in an account.
     pub(crate) async fn open() -> Self {
-        let shell = Shell::open("test-deploy-seeded").await;
+        let shell = Shell::open().await;
         shell.done(&["deploy", "--stack", STACK, "--profile", "local", "--parameter", "EmailFrom=mail@example.com", "--yes"]);
-        let config = shell.local.sdk_config();
+        let config = shell.config();
         let site = Site::deployed(config.clone(), STACK).await.expect("a stack");
         let workshop = Self {
-            shell,
+            _shell: shell,
             lambda: aws_sdk_lambda::Client::new(&config),
             dynamodb: aws_sdk_dynamodb::Client::new(&config),
             sqs: aws_sdk_sqs::Client::new(&config),

@@ -5,6 +5,7 @@
 
 mod api;
 mod check;
+mod doctor;
 mod events;
 mod failures;
 mod feedback;
@@ -23,7 +24,10 @@ mod redrive;
 mod redrive_contents;
 mod redrive_doors;
 mod redrive_faults;
+mod redrive_fifo;
 mod redrive_journal;
+mod redrive_many;
+mod redrive_mended;
 mod reports;
 mod store;
 mod webhooks;

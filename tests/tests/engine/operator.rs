@@ -158,7 +158,14 @@ impl Operator<'_> {
         Workbench::connect(&settings, &self.lab.aws.sdk_config())
     }
 
-    async fn url(&self, queue: &str) -> String {
+    /// Removes everything from a queue.
+    pub(crate) async fn purge(&self, queue: &str) {
+        let sqs = aws_sdk_sqs::Client::new(&self.lab.aws.sdk_config());
+        sqs.purge_queue().queue_url(self.url(queue).await).send().await.expect("the queue is emptied");
+    }
+
+    /// The URL of a queue.
+    pub(crate) async fn url(&self, queue: &str) -> String {
         let sqs = aws_sdk_sqs::Client::new(&self.lab.aws.sdk_config());
         sqs.get_queue_url().queue_name(queue).send().await.expect("a queue").queue_url.expect("a URL")
     }

@@ -160,7 +160,11 @@ fn a_doubt_is_resolved_by_a_person_one_way_or_the_other() {
             assert_eq!(verdicts(&operator.run(&request).await, &job_id), ["in_doubt"]);
             assert_eq!(operator.dead_letters_with(job_id.as_str()).await, 1, "it is left");
 
-            let resolve = json!({"action": "resolve", "jobId": job_id.as_str(), "as": way, "reason": "looked at SES"});
+            let mut resolve = json!({"action": "resolve", "jobId": job_id.as_str(), "as": way, "reason": "looked at SES"});
+            resolve["generation"] = json!(1);
+            let stale = operator.ask(&resolve).await;
+            assert_eq!((&stale["ok"], &stale["error"]["code"]), (&json!(false), &json!("stale_generation")), "{stale}");
+            resolve["generation"] = json!(0);
             let resolved = operator.done(&resolve).await;
             let status = if way == "done" { "succeeded" } else { "dead" };
             assert_eq!(resolved["record"]["status"], status, "{resolved}");
