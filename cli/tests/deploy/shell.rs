@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use aws_config::SdkConfig;
 use ikkai_cli::local::check::{FreshEngine, local_config};
 use ikkai_cli::local::checkout::Checkout;
+use ikkai_cli::local::engine::EngineKind;
 use ikkai_cli::progress::Progress;
 
 /// A fresh engine, and a shell whose AWS settings lead to it.
@@ -15,7 +16,7 @@ pub(crate) struct Shell {
 impl Shell {
     pub(crate) async fn open() -> Self {
         let checkout = Checkout::around(env!("CARGO_MANIFEST_DIR").as_ref()).expect("a checkout");
-        let engine = FreshEngine::start(&checkout, &Progress::silent()).await;
+        let engine = FreshEngine::start(EngineKind::default(), &checkout, &Progress::silent()).await;
         Self { engine: engine.unwrap_or_else(|error| panic!("the local engine does not start: {error}")) }
     }
 
