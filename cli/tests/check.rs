@@ -68,7 +68,9 @@ async fn an_engine_is_measured_and_nothing_of_it_is_left() {
     let wanted: Vec<_> = all().iter().map(|probe| probe.id).filter(|id| probes.split(',').any(|name| name == *id)).collect();
     assert_eq!(names, wanted);
     for probe in measured {
-        assert_eq!(probe["verdict"], "as-aws", "{probe}");
+        // MiniStack takes any visibility timeout.
+        let expected = if probe["probe"] == "visibility-limit" { "differs" } else { "as-aws" };
+        assert_eq!(probe["verdict"], expected, "{probe}");
         assert!(!probe["aws"].as_str().unwrap().is_empty() && !probe["seen"].as_str().unwrap().is_empty(), "{probe}");
     }
     assert!(record["calls"]["SQS"].as_u64().unwrap() > 5 && record["made"]["table"] == 1, "{record}");
