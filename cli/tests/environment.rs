@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ikkai_cli::local::build::{FUNCTIONS, Package};
+use ikkai_cli::local::engine::EngineKind;
 use ikkai_cli::local::environment::{LocalAws, LocalError, Options};
 use ikkai_cli::local::process;
 use ikkai_cli::local::proxy::Ending;
@@ -14,8 +15,9 @@ fn stand_ins() -> Vec<Package> {
 }
 
 async fn start(options: Options) -> Result<LocalAws, LocalError> {
+    let engine = EngineKind::from_environment().unwrap();
     // The consumer stays off: the stand-in knows nothing of batches.
-    LocalAws::start(options.packages(stand_ins()).parameter("EmailConsumerEnabled", "false")).await
+    LocalAws::start(options.engine(engine).packages(stand_ins()).parameter("EmailConsumerEnabled", "false")).await
 }
 
 #[tokio::test]
@@ -54,6 +56,10 @@ async fn a_stack_serves_its_api_through_the_proxy_and_leaves_nothing_running() {
     assert_eq!(answer.status(), 200, "a new process takes the next call: {answer:?}");
 
     let group = local.engine_pid();
+    if local.engine_address().kind == EngineKind::Localstack {
+        let has_database = process::members(group).iter().any(|member| member.command.contains("dynamodb_local"));
+        assert!(has_database, "what ends the engine ends its database: {:?}", process::members(group));
+    }
     local.stop().await;
     assert_eq!(process::members(group), []);
     assert!(!process::is_alive(group));

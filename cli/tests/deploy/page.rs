@@ -1,6 +1,7 @@
 //! The commands of the page, one after the other.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -57,9 +58,28 @@ async fn the_commands_of_the_page_end_in_a_stack_that_the_doctor_finds_healthy_a
     let other = |words: &[String]| words.iter().map(|word| word.replace("first", "third")).collect::<Vec<_>>();
     let (deploy, destroy) = (other(&commands[1]), other(&commands[3]));
     shell.done(&deploy.iter().map(String::as_str).collect::<Vec<_>>());
+    until_empty(&sqs, "third-image").await;
     let gone = shell.done(&destroy.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(gone.contains("and its data are gone"), "{gone}");
     assert!(!shell.tables().await.iter().any(|table| table.starts_with("third-")));
+}
+
+/// Waits until the queue has no message: a new bucket tells its queue of itself, and a queue with a message is not thrown away.
+async fn until_empty(sqs: &aws_sdk_sqs::Client, queue: &str) {
+    use aws_sdk_sqs::types::QueueAttributeName::{ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible};
+
+    let url = sqs.get_queue_url().queue_name(queue).send().await.expect("a queue").queue_url.expect("a URL");
+    let asked = Instant::now();
+    loop {
+        let counts = [ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible];
+        let told = sqs.get_queue_attributes().queue_url(&url).set_attribute_names(Some(counts.into())).send().await;
+        let told = told.expect("the queue tells").attributes.unwrap_or_default();
+        if told.len() == 2 && told.values().all(|count| count == "0") {
+            return;
+        }
+        assert!(asked.elapsed() < Duration::from_secs(90), "{queue} is worked off: {told:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

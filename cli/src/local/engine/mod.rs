@@ -40,8 +40,8 @@ pub enum Authorization {
     Enforced,
 }
 
-/// The first start of a new environment compiles some megabytes of Python.
-const READY_WITHIN: Duration = Duration::from_secs(180);
+/// The first start of a new environment compiles some megabytes of Python, on a machine that may be busy with other things.
+const READY_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long the engine may take to end by itself.
 const GRACE: Duration = Duration::from_millis(1500);
