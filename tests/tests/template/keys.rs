@@ -39,7 +39,7 @@ fn functions_may_use_that_key_alone() {
         notices_in(full_stack(), rule, &function, |stack| set_in_statement(stack, role, "Key", "/Resource", json!("*")));
         notices_in(full_stack(), rule, &function, |stack| set_in_statement(stack, role, "Key", "/Action", json!("kms:Decrypt")));
         notices_in(full_stack(), rule, &function, |stack| {
-            set_in_statement(stack, role, "Key", "/Action/0", json!("kms:CreateGrant"))
+            set_in_statement(stack, role, "Key", "/Action/0", json!("kms:CreateGrant"));
         });
         notices_in(full_stack(), rule, &function, |stack| remove_from_statement(stack, role, "Key", "/Action"));
         notices(rule, &function, |stack| {

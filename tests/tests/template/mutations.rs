@@ -111,7 +111,7 @@ const MISTAKES: &[Mistake] = &[
     ("ReportQueue: 4 receives", |stack| stack.set("ReportQueue", "/RedrivePolicy/maxReceiveCount", json!("4"))),
     ("WebhookDeadLetterQueue: is of another type", |stack| stack.remove("WebhookDeadLetterQueue", "/FifoQueue")),
     ("WebhookDeadLetterQueue: its name says", |stack| {
-        stack.set("WebhookDeadLetterQueue", "/QueueName", json!("ikkai-webhook-dlq"))
+        stack.set("WebhookDeadLetterQueue", "/QueueName", json!("ikkai-webhook-dlq"));
     }),
     ("WebhookDeadLetterQueue: keeps messages", |stack| {
         stack.set("WebhookDeadLetterQueue", "/MessageRetentionPeriod", json!("345600"));

@@ -53,7 +53,7 @@ fn the_doctor_asks_about_every_action_that_a_role_allows_on_every_resource() {
         // Both at once: what the statement allowed is missing, and what the doctor does not know is there.
         for said in [format!("the doctor asks about {action} "), "the doctor does not ask about sqs:TagQueue ".to_owned()] {
             notices(rule, &format!("{function}: {said}"), |stack| {
-                set_in_statement(stack, role, sid, "/Action", json!("sqs:TagQueue"))
+                set_in_statement(stack, role, sid, "/Action", json!("sqs:TagQueue"));
             });
         }
     }

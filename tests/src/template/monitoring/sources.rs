@@ -12,12 +12,15 @@ const OWN: &str = "Ikkai";
 /// Put by whoever deploys; see the output `DeployingCommand`.
 const DEPLOYING: &str = "Deploying";
 
+/// Names of metrics, or of the dimensions of one set.
+type Names = &'static [&'static str];
+
 /// Metrics of AWS by namespace, with the dimensions that they are looked at by. Sources:
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>,
 /// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>,
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html>,
 /// <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html>.
-const OF_AWS: [(&str, &[&str], &[&[&str]]); 4] = [
+const OF_AWS: [(&str, Names, &[Names]); 4] = [
     (
         "AWS/SQS",
         &[
