@@ -1,4 +1,4 @@
-//! MiniStack (<https://pypi.org/project/ministack/>): how it is started and asked.
+//! MiniStack, from PyPI: how it is started and asked.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
