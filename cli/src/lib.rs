@@ -9,6 +9,7 @@
 //! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
 
 pub mod command;
+mod compiling;
 pub mod demo;
 pub mod deploying;
 pub mod deployment;

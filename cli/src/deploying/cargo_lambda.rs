@@ -1,12 +1,11 @@
 //! Builds the functions for Lambda with [cargo-lambda](https://www.cargo-lambda.info), which brings a linker for an old enough glibc.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::artifact::Architecture;
+use crate::compiling;
 use crate::local::checkout::Checkout;
 use crate::local::python::{self, Extras, PythonError};
 use crate::progress::{Progress, Step};
@@ -16,9 +15,6 @@ pub const VERSION: &str = "1.9.2";
 
 /// Where it leaves each function's `bootstrap`, in a folder of the function's name.
 pub const FOLDER: &str = "target/lambda";
-
-/// How many lines of the build an error shows.
-const ERROR_LINES: usize = 60;
 
 /// Why the functions were not built.
 #[derive(Debug, thiserror::Error)]
@@ -126,21 +122,11 @@ fn names_version(answer: &str) -> bool {
 }
 
 fn follow(mut child: std::process::Child, step: &Step<'_>) -> Result<(), CargoLambdaError> {
-    let mut shown = VecDeque::with_capacity(ERROR_LINES);
-    for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()).map_while(Result::ok) {
-        if let Some(crate_name) = line.trim_start().strip_prefix("Compiling ") {
-            step.detail(format!("compiling {crate_name}"));
-            continue;
-        }
-        if shown.len() == ERROR_LINES {
-            shown.pop_front();
-        }
-        shown.push_back(line);
-    }
+    let shown = child.stderr.take().map(|output| compiling::follow(output, step)).unwrap_or_default();
     if child.wait().is_ok_and(|status| status.success()) {
         return Ok(());
     }
-    Err(CargoLambdaError::Failed { output: Vec::from(shown).join("\n") })
+    Err(CargoLambdaError::Failed { output: shown })
 }
 
 #[cfg(test)]

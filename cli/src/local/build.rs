@@ -1,6 +1,6 @@
 //! Builds the function binaries and packs each as Lambda wants it: a zip with one executable `bootstrap`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 
 use super::checkout::Checkout;
+use crate::compiling;
 use crate::progress::{Progress, Step};
 
 /// The functions of the stack, by package and binary name.
@@ -45,9 +46,6 @@ const FASTEST: i64 = 1;
 
 /// Compression for a zip that travels at each cold start.
 const SMALLEST: i64 = 9;
-
-/// How many lines of the compiler an error shows.
-const ERROR_LINES: usize = 60;
 
 /// Why there are no function binaries.
 #[derive(Debug, thiserror::Error)]
@@ -259,20 +257,10 @@ fn build(
     // Both pipes are read at once, so that neither fills up.
     let messages = child.stdout.take();
     let artifacts = std::thread::spawn(move || messages.map(|pipe| read_artifacts(BufReader::new(pipe))).unwrap_or_default());
-    let mut shown = VecDeque::with_capacity(ERROR_LINES);
-    for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()).map_while(Result::ok) {
-        if let Some(crate_name) = line.trim_start().strip_prefix("Compiling ") {
-            step.detail(format!("compiling {crate_name}"));
-            continue;
-        }
-        if shown.len() == ERROR_LINES {
-            shown.pop_front();
-        }
-        shown.push_back(line);
-    }
+    let shown = child.stderr.take().map(|output| compiling::follow(output, step)).unwrap_or_default();
     let succeeded = child.wait().is_ok_and(|status| status.success());
     let artifacts = artifacts.join().unwrap_or_default();
-    if succeeded { Ok(artifacts) } else { Err(BuildError::Failed { output: Vec::from(shown).join("\n") }) }
+    if succeeded { Ok(artifacts) } else { Err(BuildError::Failed { output: shown }) }
 }
 
 /// Cargo's messages, one JSON object a line: binaries by name.
