@@ -9,6 +9,8 @@ import runpy
 import signal
 import threading
 
+from ikkai_localstack import loopback
+
 
 def end_with_starter():
     while os.read(0, 4096):
@@ -17,5 +19,6 @@ def end_with_starter():
 
 
 threading.Thread(target=end_with_starter, daemon=True).start()
+loopback.install()
 
 runpy.run_module("localstack.runtime.main", run_name="__main__")

@@ -119,7 +119,7 @@ fn a_report_whose_worker_is_killed_goes_on_where_it_stopped() {
         put_jobs(lab, &account).await;
         // The first page takes so long that another one would not fit: the run puts its draft down. The second page is never answered.
         let pages = || Rule::on("dynamodb.Query").target(lab.stack.jobs_table()).times(1);
-        lab.aws.proxy().add(pages().delay(Duration::from_millis(2_700)));
+        lab.aws.proxy().add(pages().delay(Duration::from_millis(2_500)));
         let held = lab.aws.proxy().add(pages().hold());
         let (key, job) = report(lab, &account);
         let job_id = lab.post(&key, &job).await;

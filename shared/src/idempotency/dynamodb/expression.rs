@@ -23,7 +23,8 @@ pub(super) struct Update {
 }
 
 impl Update {
-    pub(super) fn expression(&self) -> String {
+    /// What is to be changed; nothing where everything is so already, since DynamoDB takes no empty expression.
+    pub(super) fn expression(&self) -> Option<String> {
         let mut clauses = Vec::new();
         if !self.sets.is_empty() {
             clauses.push(format!("SET {}", self.sets.join(", ")));
@@ -31,7 +32,7 @@ impl Update {
         if !self.removes.is_empty() {
             clauses.push(format!("REMOVE {}", self.removes.join(", ")));
         }
-        clauses.join(" ")
+        (!clauses.is_empty()).then(|| clauses.join(" "))
     }
 
     fn name(&mut self, attribute: &str) -> String {
@@ -188,5 +189,24 @@ fn condition(update: &mut Update, stored: Option<&JobRecord>, guard: &Guard) -> 
             ]
             .join(" AND ")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{JobId, JobType};
+
+    #[test]
+    fn a_change_that_changes_nothing_has_no_expression_and_keeps_its_condition() {
+        let job_type = JobType::parse("email.send").unwrap();
+        let job_id = JobId::parse_stored("email.send-aaaqeayeaudaocajbifqydiob4").unwrap();
+        let now = EpochMillis::from_i64(1_800_000_000_000);
+        let record = JobRecord::new(job_id, job_type, 1, "caller", Status::Running, now);
+        let same = replace(Some(&record), &record, &Guard::Lease("mine".into()));
+        assert_eq!(same.expression(), None);
+        assert_eq!(same.condition, "#lease_token = :mine AND #status = :was_status");
+        let next = JobRecord { attempts: 1, ..record.clone() };
+        assert_eq!(replace(Some(&record), &next, &Guard::Unchanged).expression().unwrap(), "SET #attempts = :attempts");
     }
 }

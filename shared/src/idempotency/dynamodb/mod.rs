@@ -44,7 +44,7 @@ impl DynamoStore {
             .update_item()
             .table_name(&self.table)
             .key("job_id", text(job_id.as_str()))
-            .update_expression(update.expression())
+            .set_update_expression(update.expression())
             .condition_expression(update.condition)
             .set_expression_attribute_names(Some(update.names))
             .set_expression_attribute_values(Some(update.values))
