@@ -1,0 +1,22 @@
+//! x
+pub mod answer;
+pub mod asking;
+pub mod book;
+pub mod canonical;
+pub mod checker;
+pub mod moves;
+pub mod operator;
+pub mod passing;
+pub mod property;
+pub mod quick;
+pub mod request;
+pub mod run;
+pub mod scope;
+pub mod search;
+pub mod times;
+pub mod token;
+pub mod variant;
+pub mod what;
+pub mod worker;
+pub mod world;
+pub use variant::Variant;
