@@ -86,7 +86,7 @@ impl Moves<'_> {
                     // Where a scope has no room for both, copy and acknowledgement are one step.
                     None => {
                         let mut next = self.freed(number, self.world);
-                        next.messages[usize::from(worker.message)] = Some(copy);
+                        next.replace_message(worker.message, copy);
                         self.normal(What::Copies(number, worker.message), next);
                     }
                 }
@@ -124,7 +124,7 @@ impl Moves<'_> {
                 next.left.purges -= 1;
                 next.messages[usize::from(place)] = None;
                 let is_over = self.world.live_record(message.key).is_some_and(|kept| !kept.is_unfinished());
-                next.memory.is_orphaned |= !is_over && !next.has_message();
+                next.memory.is_orphaned |= !is_over;
                 next.memory.is_awaited = false;
                 self.fault(What::Purged(place), next);
             }

@@ -6,7 +6,7 @@ use crate::book::{Kept, Names};
 use crate::quick::quick_hash;
 use crate::scope::{MOST_MESSAGES, MOST_REQUESTS, MOST_WORKERS};
 use crate::token::Token;
-use crate::world::{Message, Operator, Request, Seen, Step, World};
+use crate::world::{Message, NOWHERE, Operator, Request, Seen, Step, World};
 
 /// Records, and copies of them that somebody holds.
 const MOST_VIEWS: usize = 2 + MOST_WORKERS + MOST_REQUESTS + 1;
@@ -17,13 +17,13 @@ type Order = [u8; MOST_WORKERS];
 const UNSORTED: Order = [0, 1, 2];
 
 /// The state under names by order of appearance.
-pub fn named(world: World) -> World {
+pub(crate) fn named(world: World) -> World {
     renamed(world, UNSORTED)
 }
 
 /// The same, with alike workers and messages sorted. Which of two alike workers does a thing makes no difference, so that one of both states is
 /// enough; in the paths through such states a worker's number may change.
-pub fn sorted(world: World) -> World {
+pub(crate) fn sorted(world: World) -> World {
     let (world, order) = with_sorted_workers(world);
     renamed(with_sorted_messages(world), order)
 }
@@ -66,7 +66,7 @@ fn with_sorted_messages(world: World) -> World {
         return world;
     }
     let mut next = world;
-    let mut order = [0; MOST_MESSAGES];
+    let mut order = [NOWHERE; MOST_MESSAGES + 1];
     for (to, from) in (0..).zip(places) {
         next.messages[usize::from(to)] = world.messages[usize::from(from)];
         order[usize::from(from)] = to;

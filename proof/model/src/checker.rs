@@ -1,8 +1,9 @@
 //! The protocol as a model of `stateright`, which looks at every state and judges the properties of states.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use stateright::{Checker, Model, Property as Judged};
+use stateright::{Checker, HasDiscoveries, Model, Property as Judged};
 
 use crate::moves::{Move, Protocol};
 use crate::property::{Property, beginning};
@@ -62,6 +63,13 @@ pub struct Verdict {
     pub broken: Vec<Property>,
     /// How long it took.
     pub took: Duration,
+}
+
+/// Whether `stateright` finds the property broken.
+pub fn find(protocol: Protocol, property: Property) -> bool {
+    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property.name()]));
+    let checker = protocol.checker().finish_when(wanted).spawn_bfs().join();
+    checker.discoveries().contains_key(property.name())
 }
 
 /// Looks at all states of the protocol within its bounds.

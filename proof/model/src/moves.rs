@@ -47,10 +47,16 @@ pub struct Moves<'a> {
 }
 
 impl Protocol {
+    /// The rules of the consumer's claims.
+    pub fn claim_rules(&self) -> Rules {
+        let max_attempts = if self.lacks(Variant::NoAttemptCheck) { u32::MAX } else { self.scope.max_attempts };
+        Rules { max_attempts, ..self.rules() }
+    }
+
     /// The rules of the consumer.
     pub fn rules(&self) -> Rules {
         Rules {
-            max_attempts: if self.lacks(Variant::NoAttemptCheck) { u32::MAX } else { self.scope.max_attempts },
+            max_attempts: self.scope.max_attempts,
             max_generations: self.scope.max_generations,
             needs_data: self.scope.requests > 0,
             policy: if self.lacks(Variant::NoWindow) { Policy::Rerun } else { self.scope.policy },

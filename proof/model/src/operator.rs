@@ -176,7 +176,7 @@ impl Moves<'_> {
             // Where a scope has no room for both, sending and deleting are one step.
             (None, Some(place), Some(_)) => {
                 let mut next = *self.world;
-                next.messages[usize::from(place)] = Some(copy);
+                next.replace_message(place, copy);
                 (next, Operator::Idle)
             }
             (None, ..) => return self.normal(What::FindsNoRoom, self.operating(Operator::Idle, self.world)),
@@ -215,7 +215,7 @@ impl Moves<'_> {
                 let mut next = *self.world;
                 next.left.native_redrives -= 1;
                 let moved = Message { is_late: is_late && dead.is_some(), ..self.copy_of(message) };
-                next.messages[usize::from(place)] = Some(moved);
+                next.replace_message(place, moved);
                 let runs = dead.is_some_and(|kept| kept.record().generation < self.protocol.scope.max_generations);
                 next.memory.is_awaited |= is_late && runs;
                 self.normal(What::NativeRedrive(place, is_late), next);

@@ -138,7 +138,8 @@ pub fn has_ended(protocol: &Protocol, world: &World) -> bool {
         return false;
     }
     let Some(kept) = world.record(0) else {
-        return !world.has_message() && !world.memory.was_told;
+        // A message that was purged before anybody had received it has left nothing.
+        return !world.has_message() && (!world.memory.was_told || world.memory.is_orphaned);
     };
     match kept.status() {
         Status::Succeeded | Status::Cancelled => true,

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A map with quick hashing.
-pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 
 /// Multiplies and rotates, word by word.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Quick(u64);
+pub(crate) struct Quick(u64);
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -49,7 +49,7 @@ impl Hasher for Quick {
 }
 
 /// The hash of a value.
-pub fn quick_hash<T: Hash>(value: &T) -> u64 {
+pub(crate) fn quick_hash<T: Hash>(value: &T) -> u64 {
     let mut hasher = Quick::default();
     value.hash(&mut hasher);
     hasher.finish()

@@ -66,7 +66,7 @@ pub struct Budget {
 }
 
 /// Nothing bounded happens at all.
-const NOTHING: Budget = Budget {
+pub(crate) const NOTHING: Budget = Budget {
     crashes: 0,
     lost_answers: 0,
     overruns: 0,
@@ -78,7 +78,7 @@ const NOTHING: Budget = Budget {
     expiries: 0,
 };
 
-const BASE: Scope = Scope {
+pub(crate) const BASE: Scope = Scope {
     name: "",
     about: "",
     policy: Policy::Hold,
@@ -108,41 +108,43 @@ pub const FULL: [Scope; 7] = [
         about: "an effect under a provider's key that is forgotten: one delivery, for two workers where its visibility ends",
         policy: Policy::Keyed,
         deliveries: 1,
-        budget: Budget { crashes: 1, overruns: 1, unclear_effects: 1, windows: 1, ..NOTHING },
+        budget: Budget { crashes: 1, overruns: 1, windows: 1, ..NOTHING },
         ..BASE
     },
     Scope {
         name: "lost answers",
-        about: "writes and sends whose answers are lost, with crashes and leases that end, on one delivery",
+        about: "writes and sends whose answers are lost, with leases and visibilities that end, on one delivery",
         deliveries: 1,
-        defers: true,
-        budget: Budget { crashes: 1, lost_answers: 2, overruns: 1, unclear_effects: 1, ..NOTHING },
+        budget: Budget { lost_answers: 2, overruns: 1, ..NOTHING },
         ..BASE
     },
     Scope {
         name: "native redrive",
-        about: "the kit's redrive, SQS's own and resolutions, two put-backs, crashes and lost answers",
+        about: "the kit's redrive, SQS's own and resolutions, two put-backs, a crash at every step",
         deliveries: 1,
         max_generations: 2,
-        budget: Budget { crashes: 1, lost_answers: 1, unclear_effects: 1, native_redrives: 2, ..NOTHING },
+        budget: Budget { crashes: 1, unclear_effects: 1, native_redrives: 1, ..NOTHING },
         ..BASE
     },
     Scope {
         name: "requests",
-        about: "two requests for one job with private data, lost answers, crashes, leases that end",
+        about: "two requests for one job with private data, a crash at every step or a lost answer",
         policy: Policy::Keyed,
+        workers: 1,
         deliveries: 0,
         requests: 2,
-        budget: Budget { crashes: 1, lost_answers: 1, overruns: 1, ..NOTHING },
+        redrive: false,
+        budget: Budget { crashes: 1, lost_answers: 1, ..NOTHING },
         ..BASE
     },
     Scope {
         name: "purge",
-        about: "messages that are purged, jobs that are taken back, records that expire, and requests for the same key afterwards",
+        about: "a message that is purged, a job that is taken back, a record that expires",
         policy: Policy::Hold,
+        workers: 1,
         deliveries: 0,
-        requests: 2,
-        budget: Budget { crashes: 1, unclear_effects: 1, purges: 1, cancels: 1, expiries: 1, ..NOTHING },
+        requests: 1,
+        budget: Budget { unclear_effects: 1, purges: 1, cancels: 1, expiries: 1, ..NOTHING },
         ..BASE
     },
     Scope {
@@ -151,7 +153,43 @@ pub const FULL: [Scope; 7] = [
         deliveries: 1,
         slots: 1,
         defers: true,
-        budget: Budget { crashes: 5, overruns: 1, unclear_effects: 1, ..NOTHING },
+        budget: Budget { crashes: 4, ..NOTHING },
         ..BASE
     },
 ];
+
+/// Smaller ones, for every change.
+pub const QUICK: [Scope; 3] = [
+    Scope {
+        name: "quick hold",
+        about: "one delivery, a crash, a lease or visibility that ends, an unclear effect, redrive, resolve",
+        deliveries: 1,
+        budget: Budget { crashes: 1, overruns: 1, unclear_effects: 1, ..NOTHING },
+        ..BASE
+    },
+    Scope {
+        name: "quick keyed",
+        about: "the same under a provider's key that is forgotten",
+        policy: Policy::Keyed,
+        deliveries: 1,
+        budget: Budget { crashes: 1, unclear_effects: 1, windows: 1, ..NOTHING },
+        ..BASE
+    },
+    Scope {
+        name: "quick requests",
+        about: "a request whose answers are lost",
+        deliveries: 0,
+        requests: 1,
+        budget: Budget { crashes: 1, lost_answers: 1, ..NOTHING },
+        ..BASE
+    },
+];
+
+/// A long run: a third worker.
+pub const LONG: [Scope; 1] = [Scope {
+    name: "three workers",
+    about: "three workers, two deliveries, a crash at every step, a lease or visibility that ends, redrive, resolve",
+    workers: 3,
+    budget: Budget { crashes: 1, overruns: 1, ..NOTHING },
+    ..BASE
+}];

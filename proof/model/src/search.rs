@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::moves::{Kind, Move, Protocol};
 use crate::property::{Property, beginning, has_ended};
-use crate::quick::QuickMap;
+use crate::quick::{QuickMap, quick_hash};
 use crate::world::World;
 
 /// What the search found.
@@ -63,7 +63,8 @@ pub fn search(protocol: &Protocol, until_broken: bool) -> Found {
 
 fn explore(protocol: &Protocol, until_broken: bool) -> Graph {
     let first = beginning(protocol);
-    let mut known: QuickMap<World, u32> = QuickMap::from_iter([(first, 0)]);
+    // By fingerprint, as in `stateright`, which makes its own: that both count the same states is checked.
+    let mut known: QuickMap<u64, u32> = QuickMap::from_iter([(quick_hash(&first), 0)]);
     let mut graph = Graph { parents: vec![(0, 0)], by_itself: Vec::new(), ends: Vec::new(), moves: 1, broken: Vec::new() };
     let mut level = vec![(0, first)];
     while !level.is_empty() && !(until_broken && !graph.broken.is_empty()) {
@@ -73,7 +74,7 @@ fn explore(protocol: &Protocol, until_broken: bool) -> Graph {
             for (place, step) in protocol.moves(&world).into_iter().enumerate() {
                 graph.moves += 1;
                 let met = u32::try_from(graph.parents.len()).expect("fewer states than that");
-                let at = *known.entry(step.next).or_insert(met);
+                let at = *known.entry(quick_hash(&step.next)).or_insert(met);
                 if at == met {
                     graph.parents.push((number, u16::try_from(place).expect("few moves a state")));
                     next_level.push((at, step.next));

@@ -38,3 +38,26 @@ pub enum Variant {
     /// Any message that is sent after a death puts the job back.
     NoMargin,
 }
+
+impl Variant {
+    /// All of them, in the order in which [`docs/why.md`] explains them.
+    pub const ALL: [Self; 17] = [
+        Self::UnfencedComplete,
+        Self::KeyByMessageId,
+        Self::NoAttemptCheck,
+        Self::RepeatAfterUnclear,
+        Self::NoWindow,
+        Self::OwnTokenIsEnough,
+        Self::OwnSettlementUnknown,
+        Self::NoMargin,
+        Self::NoRenewal,
+        Self::TtlOnUnfinished,
+        Self::DeleteAfterUnclearSend,
+        Self::ResetAfterSend,
+        Self::ResetWithoutGeneration,
+        Self::DeleteBeforeSend,
+        Self::RedriveOnlyDead,
+        Self::NoRebuild,
+        Self::ResolveReopens,
+    ];
+}

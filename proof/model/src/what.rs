@@ -102,8 +102,6 @@ pub enum Claimed {
     Died,
     /// In doubt from now on.
     Doubted,
-    /// Not asked at all: the first answer did not come, and neither did the second.
-    Unheard,
 }
 
 /// Whether an answer came.

@@ -26,6 +26,9 @@ impl Moves<'_> {
         if self.world.left.crashes > 0 {
             let mut next = self.freed(number, self.world);
             next.left.crashes -= 1;
+            // On its last receive the message goes to the dead-letter queue with it, and somebody has to look again.
+            let receives = self.world.message(worker.message).map_or(0, |message| message.receives);
+            next.memory.is_awaited &= receives < self.protocol.scope.max_receives;
             next.messages.iter_mut().flatten().filter(|message| message.holder == Some(number)).for_each(|message| message.holder = None);
             self.fault(What::WorkerDies(number), next);
         }
@@ -50,7 +53,7 @@ impl Moves<'_> {
     }
 
     fn claim(&self, number: u8, sent: Sent) -> Ask {
-        Ask::Claim(Token::Worker(number), sent, self.protocol.rules())
+        Ask::Claim(Token::Worker(number), sent, self.protocol.claim_rules())
     }
 
     fn claims(&mut self, number: u8, worker: Worker, again: Option<bool>) {

@@ -8,6 +8,9 @@ use crate::scope::{Budget, MOST_MESSAGES, MOST_REQUESTS, MOST_WORKERS};
 use crate::times;
 use crate::token::Token;
 
+/// Place of a message that is there no more.
+pub const NOWHERE: u8 = 3;
+
 /// Everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct World {
@@ -231,7 +234,15 @@ impl World {
 
     /// The message at `place`.
     pub fn message(&self, place: u8) -> Option<Message> {
-        self.messages[usize::from(place)]
+        self.messages.get(usize::from(place)).copied().flatten()
+    }
+
+    /// Puts another message where one was. Whoever had a receipt of the former one has it of none.
+    pub fn replace_message(&mut self, place: u8, message: Message) {
+        for worker in self.workers.iter_mut().filter(|worker| worker.step != Step::Idle && worker.message == place) {
+            worker.message = NOWHERE;
+        }
+        self.messages[usize::from(place)] = Some(message);
     }
 
     /// Writes a record. A death makes every message older than it.
