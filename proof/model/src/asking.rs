@@ -227,8 +227,7 @@ fn event(ask: Ask) -> Event {
         Ask::Cancel => Event::Cancel { keep_for: times::KEEP_FOR },
         Ask::PutBack { generation, max_generations } => Event::PutBack(PutBack { generation, max_generations, payload: None }),
         Ask::Resolve { generation, done } => {
-            let outcome =
-                if done { Outcome::Done { provider_ref: None, keep_for: times::KEEP_FOR } } else { Outcome::RunAgain };
+            let outcome = if done { Outcome::Done { provider_ref: None, keep_for: times::KEEP_FOR } } else { Outcome::RunAgain };
             Event::Resolve(Resolution { generation, outcome })
         }
     }

@@ -116,7 +116,8 @@ impl Kept {
 
     /// The same record, later.
     pub fn after(self, passing: Passing) -> Self {
-        PASSED.with_borrow_mut(|known| *known.entry((self, passing)).or_insert_with(|| Self::keep(passed(&self.0.record, passing))))
+        PASSED
+            .with_borrow_mut(|known| *known.entry((self, passing)).or_insert_with(|| Self::keep(passed(&self.0.record, passing))))
     }
 }
 

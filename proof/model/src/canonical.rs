@@ -31,7 +31,8 @@ pub(crate) fn sorted(world: World) -> World {
 fn with_sorted_workers(world: World) -> (World, Order) {
     let key = |number: u8| {
         let worker = world.workers[usize::from(number)];
-        let message = world.message(worker.message).map(|message| (Message { holder: None, ..message }, message.holder == Some(number)));
+        let message =
+            world.message(worker.message).map(|message| (Message { holder: None, ..message }, message.holder == Some(number)));
         let owns = world.records.map(|kept| kept.is_some_and(|kept| kept.owner() == Some(Token::Worker(number))));
         quick_hash(&(worker.step, message.filter(|_| worker.step != Step::Idle), owns))
     };

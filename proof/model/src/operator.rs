@@ -47,7 +47,8 @@ impl Moves<'_> {
                 self.looks_at(place, message);
             }
         }
-        if !self.world.has_message() && !self.protocol.lacks(Variant::NoRebuild)
+        if !self.world.has_message()
+            && !self.protocol.lacks(Variant::NoRebuild)
             && let Some(kept) = self.world.live_record(0)
             && self.can_be_put_back(kept)
         {

@@ -84,7 +84,7 @@ pub fn check_scope(scope: Scope) -> ScopeReport {
     let protocol = Protocol { scope, variant: None };
     let (verdict, found) = std::thread::scope(|threads| {
         let checked = threads.spawn(|| checker::check(protocol, 1));
-        let found = search(&protocol, false);
+        let found = search(&protocol, None);
         (checked.join().expect("the checker does not panic"), found)
     });
     let judged: Vec<Property> =
@@ -112,13 +112,13 @@ pub fn check_variant(variant: Variant) -> VariantReport {
     let began = Instant::now();
     let flaw = variant.flaw();
     let without = Protocol { scope: flaw.scope, variant: Some(variant) };
-    let found = search(&without, flaw.breaks != Property::EndIsReachable);
+    let found = search(&without, Some(flaw.breaks));
     let way = found.broken.iter().find(|(property, _)| *property == flaw.breaks);
     let is_seen_by_checker = match flaw.breaks {
         Property::EndIsReachable => true,
         property => checker::find(without, property),
     };
-    let is_sound_with_rule = search(&Protocol { scope: flaw.scope, variant: None }, false).broken.is_empty();
+    let is_sound_with_rule = search(&Protocol { scope: flaw.scope, variant: None }, None).broken.is_empty();
     VariantReport {
         name: flaw.name,
         rule: flaw.rule,
@@ -147,7 +147,14 @@ impl ScopeReport {
             (false, _) => "EXPLORERS DIFFER".to_owned(),
             (true, broken) => format!("{broken} BROKEN"),
         };
-        format!("{:<16} {:>10} {:>11} {:>7} {:>7.1} s  {verdict}", self.name, grouped(self.states), grouped(self.moves), grouped(self.ends), self.seconds)
+        format!(
+            "{:<16} {:>10} {:>11} {:>7} {:>7.1} s  {verdict}",
+            self.name,
+            grouped(self.states),
+            grouped(self.moves),
+            grouped(self.ends),
+            self.seconds
+        )
     }
 }
 
@@ -155,7 +162,14 @@ impl VariantReport {
     /// A line of the table.
     pub fn line(&self) -> String {
         let verdict = if self.is_caught { "caught" } else { "NOT CAUGHT" };
-        format!("{:<26} {:>8} {:>5} {:>7.1} s  {verdict}: {}", self.name, grouped(self.states), self.steps, self.seconds, self.breaks)
+        format!(
+            "{:<26} {:>8} {:>5} {:>7.1} s  {verdict}: {}",
+            self.name,
+            grouped(self.states),
+            self.steps,
+            self.seconds,
+            self.breaks
+        )
     }
 }
 
@@ -171,7 +185,8 @@ impl Report {
         let good = self.scopes.iter().filter(|scope| scope.is_good()).count();
         let caught = self.variants.iter().filter(|variant| variant.is_caught).count();
         let mut text = format!("{} states in {:.1} s", grouped(states), self.seconds);
-        let _ = write!(text, ": {good} of {} scopes hold, {caught} of {} variants caught", self.scopes.len(), self.variants.len());
+        let _ =
+            write!(text, ": {good} of {} scopes hold, {caught} of {} variants caught", self.scopes.len(), self.variants.len());
         text
     }
 }

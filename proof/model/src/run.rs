@@ -147,8 +147,8 @@ impl Moves<'_> {
                 let said = if next.is_some() || is_denied { Said::LeaseLost } else { said };
                 let settled = if said == Said::LeaseLost { Settled::Refused } else { Settled::WasWritten };
                 let mut next = self.stepped(number, Step::Answering(reply(end, said)), self.world);
-                let is_done_by_me = end == End::Done
-                    && found.is_some_and(|kept| kept.owner() == Some(me) && kept.status() == Status::Succeeded);
+                let is_done_by_me =
+                    end == End::Done && found.is_some_and(|kept| kept.owner() == Some(me) && kept.status() == Status::Succeeded);
                 if is_done_by_me && said == Said::LeaseLost {
                     next.breaks(Breach::DeniedItself);
                 }

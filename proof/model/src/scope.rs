@@ -123,7 +123,7 @@ pub const FULL: [Scope; 7] = [
         about: "the kit's redrive, SQS's own and resolutions, two put-backs, a crash at every step",
         deliveries: 1,
         max_generations: 2,
-        budget: Budget { crashes: 1, unclear_effects: 1, native_redrives: 1, ..NOTHING },
+        budget: Budget { crashes: 1, unclear_effects: 1, native_redrives: 2, ..NOTHING },
         ..BASE
     },
     Scope {
@@ -133,7 +133,6 @@ pub const FULL: [Scope; 7] = [
         workers: 1,
         deliveries: 0,
         requests: 2,
-        redrive: false,
         budget: Budget { crashes: 1, lost_answers: 1, ..NOTHING },
         ..BASE
     },
@@ -141,7 +140,6 @@ pub const FULL: [Scope; 7] = [
         name: "purge",
         about: "a message that is purged, a job that is taken back, a record that expires",
         policy: Policy::Hold,
-        workers: 1,
         deliveries: 0,
         requests: 1,
         budget: Budget { unclear_effects: 1, purges: 1, cancels: 1, expiries: 1, ..NOTHING },
@@ -153,7 +151,7 @@ pub const FULL: [Scope; 7] = [
         deliveries: 1,
         slots: 1,
         defers: true,
-        budget: Budget { crashes: 4, ..NOTHING },
+        budget: Budget { crashes: 4, unclear_effects: 1, ..NOTHING },
         ..BASE
     },
 ];

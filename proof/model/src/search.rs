@@ -41,33 +41,27 @@ struct Graph {
     broken: Vec<(Property, u32)>,
 }
 
-/// Searches all states; with `until_broken` no further than to the first broken property of a state.
-pub fn search(protocol: &Protocol, until_broken: bool) -> Found {
+/// Searches all states, or no further than to the first in which the property `until` does not hold.
+pub fn search(protocol: &Protocol, until: Option<Property>) -> Found {
     let began = Instant::now();
-    let graph = explore(protocol, until_broken);
+    let graph = explore(protocol, until);
     let mut broken = graph.broken.clone();
-    if !(until_broken && !broken.is_empty())
+    if !graph.has_found(until)
         && let Some(state) = graph.hopeless()
     {
         broken.push((Property::EndIsReachable, state));
     }
     let paths = broken.into_iter().map(|(property, state)| (property, graph.path(protocol, state))).collect();
-    Found {
-        states: graph.parents.len(),
-        moves: graph.moves,
-        ends: graph.ends.len(),
-        broken: paths,
-        took: began.elapsed(),
-    }
+    Found { states: graph.parents.len(), moves: graph.moves, ends: graph.ends.len(), broken: paths, took: began.elapsed() }
 }
 
-fn explore(protocol: &Protocol, until_broken: bool) -> Graph {
+fn explore(protocol: &Protocol, until: Option<Property>) -> Graph {
     let first = beginning(protocol);
     // By fingerprint, as in `stateright`, which makes its own: that both count the same states is checked.
     let mut known: QuickMap<u64, u32> = QuickMap::from_iter([(quick_hash(&first), 0)]);
     let mut graph = Graph { parents: vec![(0, 0)], by_itself: Vec::new(), ends: Vec::new(), moves: 1, broken: Vec::new() };
     let mut level = vec![(0, first)];
-    while !level.is_empty() && !(until_broken && !graph.broken.is_empty()) {
+    while !level.is_empty() && !graph.has_found(until) {
         let mut next_level = Vec::new();
         for (number, world) in level {
             graph.judge(protocol, number, &world);
@@ -90,6 +84,10 @@ fn explore(protocol: &Protocol, until_broken: bool) -> Graph {
 }
 
 impl Graph {
+    fn has_found(&self, wanted: Option<Property>) -> bool {
+        self.broken.iter().any(|(property, _)| Some(*property) == wanted)
+    }
+
     fn judge(&mut self, protocol: &Protocol, number: u32, world: &World) {
         for property in Property::ALL {
             if !property.holds(protocol, world) && self.broken.iter().all(|(known, _)| *known != property) {

@@ -130,7 +130,9 @@ pub fn settled(record: JobRecord) -> JobRecord {
         died_at: record.died_at.map(|_| DIED),
         put_back_at: None,
         created_at: LONG_AGO,
-        expires_at: record.expires_at.map(|end| if end > seconds_after(0) { seconds_after(86_400) } else { seconds_after(-86_400) }),
+        expires_at: record
+            .expires_at
+            .map(|end| if end > seconds_after(0) { seconds_after(86_400) } else { seconds_after(-86_400) }),
         crashes: 0,
         last_error: record.last_error.map(|error| match error.class {
             ErrorClass::Ambiguous => LastError::new(ErrorClass::Ambiguous, "unclear", "the effect may have happened"),

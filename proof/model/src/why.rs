@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::diagram::diagram;
 use crate::moves::Protocol;
-use crate::property::Property;
 use crate::search::search;
 use crate::variant::Variant;
 
@@ -49,5 +48,5 @@ pub fn page() -> String {
 /// The shortest way to what the variant breaks.
 pub fn counterexample(protocol: &Protocol, variant: Variant) -> Option<crate::search::Path> {
     let breaks = variant.flaw().breaks;
-    search(protocol, breaks != Property::EndIsReachable).broken.into_iter().find(|(property, _)| *property == breaks).map(|(_, path)| path)
+    search(protocol, Some(breaks)).broken.into_iter().find(|(property, _)| *property == breaks).map(|(_, path)| path)
 }

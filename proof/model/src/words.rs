@@ -53,14 +53,22 @@ impl What {
             Self::Claims(worker, claimed, heard) => line(Worker(worker), Table, claims("claim", claimed, heard)),
             Self::Takes(worker, claimed, heard) => line(Worker(worker), Table, claims("write what was decided", claimed, heard)),
             Self::Announces(worker, Heard::Yes) => line(Worker(worker), Table, "begin_effect"),
-            Self::Announces(worker, Heard::Lost) => line(Worker(worker), Table, "begin_effect: written, answer lost, the handler gives up"),
+            Self::Announces(worker, Heard::Lost) => {
+                line(Worker(worker), Table, "begin_effect: written, answer lost, the handler gives up")
+            }
             Self::AnnouncesInVain(worker) => line(Worker(worker), Table, "begin_effect: refused, the lease is another worker's"),
             Self::Effect(worker, provider) => line(Worker(worker), TheProvider, effect(provider)),
-            Self::EndsBefore(worker, end) => line(Worker(worker), Worker(worker), format!("before its effect the handler {}", ends(end))),
+            Self::EndsBefore(worker, end) => {
+                line(Worker(worker), Worker(worker), format!("before its effect the handler {}", ends(end)))
+            }
             Self::Settles(worker, end, settled, heard) => line(Worker(worker), Table, settles(end, settled, heard)),
             Self::Renews(worker) => line(Worker(worker), Table, "renew the lease"),
-            Self::FindsLeaseLost(worker) => line(Worker(worker), Table, "renew the lease: it is another worker's, the handler is stopped"),
-            Self::FindsReceiptLost(worker) => line(Worker(worker), Queue, "extend the visibility: the receipt is another worker's, the handler is stopped"),
+            Self::FindsLeaseLost(worker) => {
+                line(Worker(worker), Table, "renew the lease: it is another worker's, the handler is stopped")
+            }
+            Self::FindsReceiptLost(worker) => {
+                line(Worker(worker), Queue, "extend the visibility: the receipt is another worker's, the handler is stopped")
+            }
             Self::Copies(worker, place) => line(Worker(worker), Queue, format!("send a copy of {}", message(place))),
             Self::Answers(worker, reply, place) => line(Worker(worker), Queue, answers(reply, message(place))),
             Self::WorkerDies(worker) => line(Worker(worker), Worker(worker), "dies"),

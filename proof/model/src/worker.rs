@@ -29,7 +29,11 @@ impl Moves<'_> {
             // On its last receive the message goes to the dead-letter queue with it, and somebody has to look again.
             let receives = self.world.message(worker.message).map_or(0, |message| message.receives);
             next.memory.is_awaited &= receives < self.protocol.scope.max_receives;
-            next.messages.iter_mut().flatten().filter(|message| message.holder == Some(number)).for_each(|message| message.holder = None);
+            next.messages
+                .iter_mut()
+                .flatten()
+                .filter(|message| message.holder == Some(number))
+                .for_each(|message| message.holder = None);
             self.fault(What::WorkerDies(number), next);
         }
     }
@@ -144,7 +148,8 @@ impl Moves<'_> {
     /// The handler starts on a record that was its worker's before this step.
     fn starts(&mut self, number: u8, worker: Worker, what: What, noted: bool) {
         let mut next = self.stepped(number, Step::Running { noted }, self.world);
-        let is_owner = self.world.record(self.key_of(worker)).is_some_and(|kept| kept.record().is_run_by(Token::Worker(number).as_str()));
+        let is_owner =
+            self.world.record(self.key_of(worker)).is_some_and(|kept| kept.record().is_run_by(Token::Worker(number).as_str()));
         if !is_owner {
             next.breaks(Breach::StartedUnowned);
         }

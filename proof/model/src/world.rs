@@ -292,7 +292,8 @@ impl World {
     /// Whether nothing has gone wrong but the provider.
     pub fn is_undisturbed(&self, granted: &Budget) -> bool {
         let left = Budget { unclear_effects: granted.unclear_effects, windows: granted.windows, ..self.left };
-        let granted = Budget { native_redrives: left.native_redrives, cancels: left.cancels, expiries: left.expiries, ..*granted };
+        let granted =
+            Budget { native_redrives: left.native_redrives, cancels: left.cancels, expiries: left.expiries, ..*granted };
         left == granted
     }
 
