@@ -96,12 +96,13 @@ impl Moves<'_> {
         let message = self.world.message(worker.message);
         let key = message.map_or(0, |message| message.key);
         let is_owner = self.owns(number, key);
-        if is_owner && self.world.record(key).is_some_and(|kept| kept.record().lease_is_over(crate::times::NOW)) {
-            if let Answer { next: Some(renewed), .. } = ask(self.world.record(key), Ask::Renew(Token::Worker(number))) {
-                let mut next = *self.world;
-                next.write(key, renewed);
-                self.normal(What::Renews(number), next);
-            }
+        if is_owner
+            && self.world.record(key).is_some_and(|kept| kept.record().lease_is_over(crate::times::NOW))
+            && let Answer { next: Some(renewed), .. } = ask(self.world.record(key), Ask::Renew(Token::Worker(number)))
+        {
+            let mut next = *self.world;
+            next.write(key, renewed);
+            self.normal(What::Renews(number), next);
         }
         let Some(noted) = noted else { return };
         if !is_owner {

@@ -96,7 +96,7 @@ pub(crate) const BASE: Scope = Scope {
 };
 
 /// The scopes of a full check, together under a minute on two cores.
-pub const FULL: [Scope; 7] = [
+pub const FULL: [Scope; 8] = [
     Scope {
         name: "hold",
         about: "an effect that must not be repeated: two deliveries, a crash at every step, leases and visibilities that end, redrive, resolve",
@@ -128,12 +128,23 @@ pub const FULL: [Scope; 7] = [
     },
     Scope {
         name: "requests",
-        about: "two requests for one job with private data, a crash at every step or a lost answer",
+        about: "two requests for one job with private data, a crash at every step and a lost answer",
         policy: Policy::Keyed,
         workers: 1,
         deliveries: 0,
         requests: 2,
+        redrive: false,
         budget: Budget { crashes: 1, lost_answers: 1, ..NOTHING },
+        ..BASE
+    },
+    Scope {
+        name: "put back, posted",
+        about: "two requests for a job that operators put back, with a crash at every step",
+        policy: Policy::Keyed,
+        workers: 1,
+        deliveries: 0,
+        requests: 2,
+        budget: Budget { crashes: 1, ..NOTHING },
         ..BASE
     },
     Scope {
