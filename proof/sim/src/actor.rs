@@ -29,7 +29,14 @@ pub(crate) enum Step {
 impl Actor {
     pub(crate) fn new(name: String) -> Arc<Self> {
         let zero = || AtomicU32::new(0);
-        Arc::new(Self { name, writes_sent: zero(), writes_done: zero(), effects_sent: zero(), effects_done: zero(), troubles: zero() })
+        Arc::new(Self {
+            name,
+            writes_sent: zero(),
+            writes_done: zero(),
+            effects_sent: zero(),
+            effects_done: zero(),
+            troubles: zero(),
+        })
     }
 
     fn step(&self, step: Step) -> &AtomicU32 {

@@ -32,9 +32,9 @@ const SHARE: u64 = 64;
 /// Violations after which a campaign has seen enough.
 const ENOUGH: usize = 20;
 
-/// Plays the runs of `runs` seeds from `first_seed` on, on as many threads.
+/// Plays the runs of `runs` seeds from `first_seed` on, on as many threads, with a deliberate bug or without.
 #[must_use]
-pub fn run(first_seed: u64, runs: u64, threads: usize) -> Summary {
+pub fn run(first_seed: u64, runs: u64, threads: usize, mutant: Option<Mutant>) -> Summary {
     let began = Instant::now();
     let next = AtomicU64::new(0);
     let summary = Mutex::new(Summary { first_seed, ..Summary::default() });
@@ -47,7 +47,7 @@ pub fn run(first_seed: u64, runs: u64, threads: usize) -> Summary {
                     if from >= runs || is_enough {
                         return;
                     }
-                    let share = play_share(first_seed + from, SHARE.min(runs - from));
+                    let share = play_share(first_seed + from, SHARE.min(runs - from), mutant);
                     summary.lock().unwrap_or_else(PoisonError::into_inner).add(share);
                 }
             });
@@ -59,10 +59,10 @@ pub fn run(first_seed: u64, runs: u64, threads: usize) -> Summary {
     summary
 }
 
-fn play_share(first_seed: u64, runs: u64) -> Summary {
+fn play_share(first_seed: u64, runs: u64, mutant: Option<Mutant>) -> Summary {
     let mut summary = Summary::default();
     for seed in first_seed..first_seed + runs {
-        let outcome = play(seed, None, false);
+        let outcome = play(seed, mutant, false);
         summary.runs += 1;
         summary.calls += outcome.calls;
         summary.faults.add(&outcome.faults);
@@ -72,6 +72,21 @@ fn play_share(first_seed: u64, runs: u64) -> Summary {
 }
 
 impl Summary {
+    /// Calls and faults of a run, on average.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "averages")]
+    pub fn per_run(&self) -> (f64, f64) {
+        let runs = self.runs.max(1) as f64;
+        (self.calls as f64 / runs, self.faults.total() as f64 / runs)
+    }
+
+    /// Runs a second.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    pub fn rate(&self) -> f64 {
+        self.runs as f64 / self.took.as_secs_f64().max(f64::EPSILON)
+    }
+
     fn add(&mut self, share: Self) {
         self.runs += share.runs;
         self.calls += share.calls;

@@ -181,7 +181,10 @@ pub(crate) async fn strays(world: Arc<World>) {
             }
             1 if world.plan.allows(Fault::NewerSchema) => {
                 world.happened(Fault::NewerSchema);
-                format!(r#"{{"type":"{}","schemaVersion":9,"idempotencyKey":"newer-{number}","payload":{{"n":1}}}}"#, line.job_type())
+                format!(
+                    r#"{{"type":"{}","schemaVersion":9,"idempotencyKey":"newer-{number}","payload":{{"n":1}}}}"#,
+                    line.job_type()
+                )
             }
             _ => match world.sqs.messages(line.queue()).pop() {
                 Some(copied) => copied.body,

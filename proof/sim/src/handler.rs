@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::actor::Actor;
 use crate::fault::Fault;
 use crate::mutant::Mutant;
-use crate::provider::{self, Heard};
+use crate::provider::{self, Heard, Provider};
 use crate::stage::Line;
 use crate::world::World;
 
@@ -151,7 +151,12 @@ impl<P: OfLine> Scripted<P> {
     fn answer(&self, heard: Heard) -> Result<Done, Failure> {
         match heard {
             Heard::Done => Ok(Done::new().provider_ref("effect")),
-            Heard::Busy => Err(Failure::defer("busy", "the provider is busy", None).surely_not_done()),
+            Heard::Busy => {
+                // Some providers ask for patience beyond their own memory of keys.
+                let plan = &self.world.plan;
+                let long = self.world.chance(15).then(|| plan.key_window + Provider::MARGIN + Duration::from_secs(600));
+                Err(Failure::defer("busy", "the provider is busy", long).surely_not_done())
+            }
             Heard::Refused => Err(Failure::retry("refused", "the provider failed and did nothing").surely_not_done()),
             Heard::Unclear if self.world.is_mutant(Mutant::EffectRepeated) => {
                 Err(Failure::retry("unclear", "taken for a refusal").surely_not_done())

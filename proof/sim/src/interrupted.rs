@@ -63,7 +63,15 @@ pub(crate) struct Interrupted<F> {
 impl<F: Future> Interrupted<F> {
     pub(crate) fn new(world: &Arc<World>, actor: &Arc<Actor>, fate: Fate, inner: F) -> Self {
         actor.revive();
-        Self { inner: Some(Box::pin(inner)), fate, polls: 0, frozen: None, began: Instant::now(), world: world.clone(), actor: actor.clone() }
+        Self {
+            inner: Some(Box::pin(inner)),
+            fate,
+            polls: 0,
+            frozen: None,
+            began: Instant::now(),
+            world: world.clone(),
+            actor: actor.clone(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ikkai::idempotency::Status;
+use ikkai::idempotency::{JobRecord, Status};
 use ikkai::job::JobId;
 use ikkai::queue::ReceivedMessage;
 use ikkai::testing::StoredMessage;
@@ -63,7 +63,8 @@ const LATE: Duration = Duration::from_secs(55);
 pub(crate) fn comes_back_in_time(world: &World, message: &ReceivedMessage, line: Line) {
     let Some(job_id) = job_of(&message.body) else { return };
     let waits_until = world.table.records.look(&job_id, |record| {
-        record.filter(|record| record.status == Status::RetryScheduled).and_then(|record| record.retry_at)
+        let waits = |record: &&JobRecord| record.status == Status::RetryScheduled && record.schema_held_since.is_none();
+        record.filter(waits).and_then(|record| record.retry_at)
     });
     let Some(due) = waits_until else { return };
     let latest = due.max(world.now()) + LATE;

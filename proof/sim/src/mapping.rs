@@ -15,8 +15,8 @@ use crate::actor::Actor;
 use crate::fault::Fault;
 use crate::interrupted::{Fate, Interrupted};
 use crate::laws::{self, Deletes};
-use crate::mutated;
 use crate::mutant::Mutant;
+use crate::mutated;
 use crate::sandbox::{Answer, Sandbox};
 use crate::stage::{self, Line};
 use crate::troubled_queue::TroubledQueue;
@@ -78,11 +78,6 @@ impl Poller {
         }
         let batch = self.disturb(received).await;
         let seen = self.invoke(&batch).await;
-        if let (Seen::Answered(_), Some(sandbox)) = (&seen, &self.sandbox)
-            && !sandbox.actor.met_trouble()
-        {
-            batch.iter().for_each(|message| laws::comes_back_in_time(&world, message, self.line));
-        }
         let done = self.done(&batch, seen);
         if done.is_empty() {
             return;
@@ -110,6 +105,10 @@ impl Poller {
     async fn invoke(&mut self, batch: &[ReceivedMessage]) -> Seen {
         let world = self.world.clone();
         let fate = Fate::of_worker(&world);
+        if self.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_old) && !world.is_troubled() {
+            // By now everybody has the new program.
+            self.sandbox = None;
+        }
         let (world_, name, line) = (&self.world, &self.name, self.line);
         let started = &mut self.started;
         let sandbox = self.sandbox.get_or_insert_with(|| {
@@ -117,7 +116,16 @@ impl Poller {
             Sandbox::start(world_, line, format!("{name}.{started}"))
         });
         let actor = sandbox.actor.clone();
-        world.tell(&actor.name, || format!("invoked with {}", batch.iter().map(|message| message.message_id[..8].to_owned() + "#" + &message.receive_count.to_string()).collect::<Vec<_>>().join(" ")));
+        world.tell(&actor.name, || {
+            format!(
+                "invoked with {}",
+                batch
+                    .iter()
+                    .map(|message| message.message_id[..8].to_owned() + "#" + &message.receive_count.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
+        });
         let records: Vec<SqsMessage> = batch.iter().map(|message| record(&world, message, line)).collect();
         let invocation = sandbox.invoke(&world, records);
         let (answer, answered) = tokio::sync::oneshot::channel();
@@ -154,6 +162,7 @@ impl Poller {
         let answer = mutated::answer(world, answer, batch);
         let Ok(response) = answer else {
             world.tell(&self.inbox.actor.name, || "the invocation failed: everything comes back".to_owned());
+            batch.iter().for_each(|message| self.look_at_failed(message));
             return Vec::new();
         };
         if world.is_mutant(Mutant::PartialFailuresIgnored) {
@@ -168,8 +177,17 @@ impl Poller {
             }
             Report::Failed(failed) => {
                 world.tell(&self.inbox.actor.name, || format!("{} of {} failed", failed.len(), ids.len()));
-                batch.iter().filter(|message| !failed.contains(&message.message_id)).collect()
+                let (failed, done): (Vec<_>, Vec<_>) = batch.iter().partition(|message| failed.contains(&message.message_id));
+                failed.into_iter().for_each(|message| self.look_at_failed(message));
+                done
             }
+        }
+    }
+
+    /// Where every call of the worker went well, what it has reported comes back in time.
+    fn look_at_failed(&self, message: &ReceivedMessage) {
+        if self.sandbox.as_ref().is_some_and(|sandbox| !sandbox.actor.met_trouble()) {
+            laws::comes_back_in_time(&self.world, message, self.line);
         }
     }
 }

@@ -38,7 +38,12 @@ pub(crate) fn operators_table(world: &Arc<World>, actor: &Arc<Actor>, stash: &St
 
 /// A consumer's own queue, as its worker sees it.
 pub(crate) fn workers_queue(world: &Arc<World>, queue: Arc<TroubledQueue>) -> Arc<dyn Inbox> {
-    mutated(world, queue, &[Mutant::RenewalNotSent, Mutant::HeartbeatAfterBackoff, Mutant::SendFailuresIgnored], &Stash::default())
+    mutated(
+        world,
+        queue,
+        &[Mutant::RenewalNotSent, Mutant::HeartbeatAfterBackoff, Mutant::SendFailuresIgnored],
+        &Stash::default(),
+    )
 }
 
 /// The queue that the API sends to.

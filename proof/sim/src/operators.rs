@@ -121,8 +121,7 @@ impl Operator {
 
     /// Removes what a filter means.
     pub(crate) async fn discard(&mut self, line: Line, filter: Value) {
-        let request =
-            json!({"action": "discard", "deadLetterQueue": line.dead_letters(), "reason": "simulated", "filter": filter, "max": 1000});
+        let request = json!({"action": "discard", "deadLetterQueue": line.dead_letters(), "reason": "simulated", "filter": filter, "max": 1000});
         self.ask(request).await;
     }
 
@@ -154,8 +153,11 @@ impl Operator {
             match world.roll(|dice| dice.u8(0..10)) {
                 0..=3 => {
                     let canary = u32::from(world.chance(20));
-                    self.redrive(line, json!({"max": world.roll(|dice| dice.u32(1..20)), "canary": canary, "canaryTimeoutSeconds": 60}))
-                        .await;
+                    self.redrive(
+                        line,
+                        json!({"max": world.roll(|dice| dice.u32(1..20)), "canary": canary, "canaryTimeoutSeconds": 60}),
+                    )
+                    .await;
                 }
                 4..=5 => moving::native(&world, line).await,
                 6..=7 => {

@@ -51,13 +51,7 @@ pub fn play(seed: u64, mutant: Option<Mutant>, with_timeline: bool) -> Outcome {
     for law in world.table.broken() {
         world.broken(law);
     }
-    Outcome {
-        seed,
-        calls: world.calls(),
-        faults: world.faults(),
-        violations: world.violations(),
-        timeline: world.timeline(),
-    }
+    Outcome { seed, calls: world.calls(), faults: world.faults(), violations: world.violations(), timeline: world.timeline() }
 }
 
 async fn whole_run(world: &Arc<World>) {

@@ -26,6 +26,8 @@ use crate::world::World;
 /// A sandbox.
 pub(crate) struct Sandbox {
     pub(crate) actor: Arc<Actor>,
+    /// Whether it runs the program from before the newer schema version.
+    pub(crate) is_old: bool,
     clock: TokioClock,
     function: Arc<dyn Function>,
 }
@@ -65,7 +67,7 @@ impl Sandbox {
             Line::Mail if is_old || !world.plan.mixed_versions => processor::<EmailSend>(world, &actor, &clock),
             Line::Mail => processor::<NewerMail>(world, &actor, &clock),
         };
-        Self { actor, clock, function }
+        Self { actor, is_old, clock, function }
     }
 
     /// Runs an invocation.

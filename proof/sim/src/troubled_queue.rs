@@ -31,7 +31,8 @@ const OF_CHANGES: [Fault; 6] = [
     Fault::QueueEntryFailed,
     Fault::QueueEntryUnmentioned,
 ];
-const OF_RECEIVES: [Fault; 4] = [Fault::QueueFailed, Fault::QueueAnswerLost, Fault::ReceiveFoundNothing, Fault::DuplicateDelivery];
+const OF_RECEIVES: [Fault; 4] =
+    [Fault::QueueFailed, Fault::QueueAnswerLost, Fault::ReceiveFoundNothing, Fault::DuplicateDelivery];
 const OF_DEPTHS: [Fault; 2] = [Fault::QueueFailed, Fault::QueueSlow];
 
 /// One caller's way to a queue.
@@ -87,9 +88,7 @@ impl TroubledQueue {
                 let passes = self.world.roll(fastrand::Rng::bool);
                 SqsFault::FailEntries(some().into_iter().map(|entry| (entry, entry_error(passes))).collect())
             }
-            Fault::QueueEntryUnmentioned => {
-                SqsFault::Unmentioned { entries: some(), done: self.world.roll(fastrand::Rng::bool) }
-            }
+            Fault::QueueEntryUnmentioned => SqsFault::Unmentioned { entries: some(), done: self.world.roll(fastrand::Rng::bool) },
             Fault::ReceiveFoundNothing => SqsFault::FindNothing,
             Fault::DuplicateDelivery => SqsFault::StayVisible,
             _ => return,

@@ -30,10 +30,8 @@ impl MutatedQueue {
     /// The heartbeat that was on its way when visibility was set for the last time.
     async fn late_beat(&self, changes: &[VisibilityChange]) {
         let beat = self.beat.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let late: Vec<_> = beat
-            .into_iter()
-            .filter(|beat| changes.iter().any(|change| change.receipt_handle == beat.receipt_handle))
-            .collect();
+        let late: Vec<_> =
+            beat.into_iter().filter(|beat| changes.iter().any(|change| change.receipt_handle == beat.receipt_handle)).collect();
         if !late.is_empty() {
             drop(self.queue.change_visibility(&late).await);
         }
