@@ -1,7 +1,11 @@
 //! Somebody who calls services: a worker, the API, an operator, the mapping.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ikkai::clock::EpochMillis;
+use ikkai::job::JobId;
 
 use crate::fault::Fault;
 use crate::world::World;
@@ -15,6 +19,8 @@ pub(crate) struct Actor {
     effects_sent: AtomicU32,
     effects_done: AtomicU32,
     troubles: AtomicU32,
+    /// Jobs that it has given back in this life, and when.
+    given_back: Mutex<Vec<(JobId, EpochMillis)>>,
 }
 
 /// Which part of a call is over.
@@ -36,6 +42,7 @@ impl Actor {
             effects_sent: zero(),
             effects_done: zero(),
             troubles: zero(),
+            given_back: Mutex::default(),
         })
     }
 
@@ -68,6 +75,17 @@ impl Actor {
         self.troubles.load(Ordering::Relaxed) > 0
     }
 
+    /// It gives a job back.
+    pub(crate) fn gives_back(&self, job_id: &JobId, now: EpochMillis) {
+        self.given_back.lock().unwrap_or_else(PoisonError::into_inner).push((job_id.clone(), now));
+    }
+
+    /// Whether it has just given a job back.
+    pub(crate) fn has_just_given_back(&self, job_id: &JobId, now: EpochMillis) -> bool {
+        let given_back = self.given_back.lock().unwrap_or_else(PoisonError::into_inner);
+        given_back.iter().any(|(given, at)| given == job_id && now.since(*at) < Duration::from_secs(2))
+    }
+
     /// Dies, and says in what.
     pub(crate) fn dies(&self, world: &World) {
         let is_at = |step| self.step(step).load(Ordering::Relaxed) > 0;
@@ -90,5 +108,6 @@ impl Actor {
             self.step(step).store(0, Ordering::Relaxed);
         }
         self.troubles.store(0, Ordering::Relaxed);
+        self.given_back.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -154,7 +154,7 @@ impl<P: OfLine> Scripted<P> {
             Heard::Busy => {
                 // Some providers ask for patience beyond their own memory of keys.
                 let plan = &self.world.plan;
-                let long = self.world.chance(15).then(|| plan.key_window + Provider::MARGIN + Duration::from_secs(600));
+                let long = self.world.chance(40).then(|| plan.key_window + Provider::MARGIN + Duration::from_secs(600));
                 Err(Failure::defer("busy", "the provider is busy", long).surely_not_done())
             }
             Heard::Refused => Err(Failure::retry("refused", "the provider failed and did nothing").surely_not_done()),

@@ -7,6 +7,7 @@ use ikkai::job::JobId;
 use ikkai::queue::ReceivedMessage;
 use ikkai::testing::StoredMessage;
 
+use crate::actor::Actor;
 use crate::stage::Line;
 use crate::world::World;
 
@@ -59,9 +60,13 @@ pub(crate) fn deleted(world: &World, why: Deletes, letter: &Letter) {
 /// A message whose job waits is not hidden for much longer than its job: a circuit that is open may hold it back for less than this.
 const LATE: Duration = Duration::from_secs(55);
 
-/// An invocation whose calls all went well has answered: the messages that it reported come out when their jobs are due.
-pub(crate) fn comes_back_in_time(world: &World, message: &ReceivedMessage, line: Line) {
+/// An invocation whose calls all went well has answered: the message of a job that it has just given back comes out when the job is due, where
+/// there is no other message of it.
+pub(crate) fn comes_back_in_time(world: &World, worker: &Actor, message: &ReceivedMessage, line: Line) {
     let Some(job_id) = job_of(&message.body) else { return };
+    if !worker.has_just_given_back(&job_id, world.now()) || has_other_message(world, &job_id, &message.message_id) {
+        return;
+    }
     let waits_until = world.table.records.look(&job_id, |record| {
         let waits = |record: &&JobRecord| record.status == Status::RetryScheduled && record.schema_held_since.is_none();
         record.filter(waits).and_then(|record| record.retry_at)

@@ -32,6 +32,10 @@ use crate::world::World;
 /// How long an invocation of the operators' function may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// So long after a doubt nothing can be on its way to the provider any more: neither a slow request, nor one of a worker that stood still. Whoever
+/// looks earlier may see no effect, say that the job shall run again, and have two.
+pub(crate) const NOTHING_IS_ON_ITS_WAY: Duration = Duration::from_secs(720);
+
 /// An operator, with the function's sandbox that answers them.
 pub(crate) struct Operator {
     world: Arc<World>,
@@ -161,7 +165,9 @@ impl Operator {
                 }
                 4..=5 => moving::native(&world, line).await,
                 6..=7 => {
-                    let doubtful = world.table.all().into_iter().find(|record| record.status == Status::InDoubt);
+                    let doubtful = world.table.all().into_iter().find(|record| {
+                        record.status == Status::InDoubt && record.updated_at + NOTHING_IS_ON_ITS_WAY < world.now()
+                    });
                     if let Some(doubtful) = doubtful {
                         self.resolve(&doubtful).await;
                     }

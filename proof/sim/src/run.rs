@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ikkai::idempotency::Status;
+use ikkai::idempotency::{ErrorClass, JobRecord, Status};
 use ikkai::testing::seed_tokens;
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -12,7 +12,7 @@ use crate::clients::{self, Door, Wish};
 use crate::fault::{Fault, Tally};
 use crate::mapping::Poller;
 use crate::mutant::Mutant;
-use crate::operators::{Books, Operator};
+use crate::operators::{Books, NOTHING_IS_ON_ITS_WAY, Operator};
 use crate::oracle;
 use crate::plan::Sweeping;
 use crate::stage::{self, Line};
@@ -107,11 +107,18 @@ async fn settle(world: &Arc<World>, operator: &mut Operator) {
         }
         let records = world.table.all();
         let accepted = world.all_accepted();
+        if records.iter().any(|record| record.status == Status::InDoubt) {
+            tokio::time::sleep(NOTHING_IS_ON_ITS_WAY).await;
+        }
         for record in records.iter().filter(|record| record.status == Status::InDoubt) {
             operator.resolve(record).await;
         }
-        for line in Line::ALL {
-            operator.discard(line, json!({"classes": ["poison"]})).await;
+        for line in Line::ALL.into_iter().filter(|line| world.sqs.next_due(line.dead_letters()).is_some()) {
+            let is_poison =
+                |record: &JobRecord| record.last_error.as_ref().is_some_and(|error| error.class == ErrorClass::Poison);
+            if records.iter().any(is_poison) {
+                operator.discard(line, json!({"classes": ["poison"]})).await;
+            }
             let strays: Vec<&str> = records
                 .iter()
                 .filter(|record| record.status == Status::Dead && Line::of_job(record.job_id.as_str()) == line)
@@ -123,6 +130,8 @@ async fn settle(world: &Arc<World>, operator: &mut Operator) {
             }
             operator.redrive(line, json!({"overrideQuarantine": true, "max": 1000})).await;
         }
+        // What an operator who died has looked at is hidden for a while.
+        tokio::time::sleep(Duration::from_secs(200)).await;
     }
     quiet(world).await;
     if !is_settled(world) {

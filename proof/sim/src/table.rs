@@ -140,7 +140,8 @@ fn lawful(before: &Before, after: &JobRecord, now: EpochMillis) -> Result<(), &'
             Err("a start was not counted")
         }
         (Status::Accepted | Status::RetryScheduled, _) => Ok(()),
-        (Status::Dead, Status::Running | Status::Accepted | Status::RetryScheduled) if put_back => Ok(()),
+        // In doubt at once where what was put back may have been done too long ago.
+        (Status::Dead, Status::Running | Status::Accepted | Status::RetryScheduled | Status::InDoubt) if put_back => Ok(()),
         (Status::Dead, Status::Cancelled | Status::Dead) => Ok(()),
         (Status::InDoubt, Status::Succeeded | Status::Dead) => Ok(()),
         (before, after) if before.is_final() && after != before => Err("a job that has ended was changed"),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use ikkai::clock::EpochMillis;
-use ikkai::idempotency::{Claim, Created, FirstClaim, Guard, JobRecord, JobStore, Replaced, StoreError};
+use ikkai::idempotency::{Claim, Created, FirstClaim, Guard, JobRecord, JobStore, Replaced, Status, StoreError};
 use ikkai::job::JobId;
 
 use crate::actor::{Actor, Step};
@@ -154,6 +154,9 @@ impl JobStore for TroubledTable {
             async move { drop(inner.replace(stored.as_ref(), &next, &guard).await) }.boxed()
         };
         let replaced = self.write(|| self.inner.replace(stored, next, guard), late).await;
+        if next.status == Status::RetryScheduled && matches!(replaced, Ok(Replaced::Written)) {
+            self.actor.gives_back(&next.job_id, self.world.now());
+        }
         self.told(next.status.as_str(), &next.job_id, &replaced, |replaced| matches!(replaced, Replaced::Written));
         replaced
     }
