@@ -76,7 +76,7 @@ impl Poller {
             // Another poller may take the rest.
             world.arrived(self.line);
         }
-        let batch = self.disturb(received).await;
+        let batch = self.disturb(received);
         let seen = self.invoke(&batch).await;
         let done = self.done(&batch, seen);
         if done.is_empty() {
@@ -91,9 +91,9 @@ impl Poller {
     }
 
     /// A standard queue keeps no order, and may hand a message out twice.
-    async fn disturb(&self, mut batch: Vec<ReceivedMessage>) -> Vec<ReceivedMessage> {
+    fn disturb(&self, mut batch: Vec<ReceivedMessage>) -> Vec<ReceivedMessage> {
         let world = &self.world;
-        if batch.len() > 1 && world.strikes(Fault::Reordered, 10) {
+        if batch.len() > 1 && world.strikes(Fault::Reordered, 50) {
             world.roll(|dice| dice.shuffle(&mut batch));
         }
         if batch.len() < 10 && world.strikes(Fault::TwiceInABatch, 2) {

@@ -58,7 +58,7 @@ impl Table {
     }
 
     pub(crate) fn find(&self, job_id: &JobId) -> Option<JobRecord> {
-        self.records.look(job_id, |record| record.cloned())
+        self.records.look(job_id, copied)
     }
 
     /// Where a job stands; an expired record counts as none.
@@ -111,6 +111,10 @@ impl Table {
         }
         Ok(())
     }
+}
+
+fn copied(record: Option<&JobRecord>) -> Option<JobRecord> {
+    record.cloned()
 }
 
 /// By nobody's clock it is still there.
@@ -183,5 +187,20 @@ impl JobStore for Table {
             self.look(before, next);
         }
         Ok(replaced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ikkai::testing::conformance;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_table_that_is_looked_at_conforms() {
+        let clock = TokioClock::new(EpochMillis::from_i64(1_800_000_000_000));
+        conformance::suite(Arc::new(Table::new(clock, 3)), "table").await;
     }
 }
