@@ -13,7 +13,7 @@
 //! | [`queue`] | batched sends, visibility, renewal |
 //! | [`observability`] | logs, metrics, trace headers |
 //! | [`callback`] | which URLs and addresses a caller may be told at |
-//! | [`config`], [`clock`], [`aws`] | settings read once, typed time, AWS clients |
+//! | [`config`], [`clock`], [`token`], [`aws`] | settings read once, typed time, new names, AWS clients |
 
 pub mod aws;
 pub mod callback;
@@ -26,4 +26,5 @@ pub mod observability;
 pub mod queue;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod token;
 pub mod visibility;

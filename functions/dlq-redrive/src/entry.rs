@@ -2,7 +2,6 @@
 
 use ikkai::clock::EpochMillis;
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::journal::{Begun, Run};
 use crate::protocol::{Action, Filter, Refusal, RunState, RunSummary, Tally};
@@ -23,7 +22,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     fn begun(self, invocation: &Invocation, now: EpochMillis) -> Run {
-        let run_id = format!("{}-{}", self.deed, Uuid::now_v7());
+        let run_id = format!("{}-{}", self.deed, ikkai::token::unique_in_order(now));
         let summary = RunSummary {
             run_id,
             action: self.action,

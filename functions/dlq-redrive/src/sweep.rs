@@ -1,6 +1,6 @@
 //! Going through a queue by hand: every message once, nothing hidden for longer than the sweep, and no empty answer taken at its word.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -29,7 +29,7 @@ pub struct Sweep<'a> {
     rules: SweepRules,
     seen: HashSet<String>,
     /// Messages to release, by id, with the handle of their last receive: an older one releases nothing.
-    held: HashMap<String, String>,
+    held: BTreeMap<String, String>,
     /// Groups of messages that were left.
     groups: HashSet<String>,
 }
@@ -66,7 +66,7 @@ impl<'a> Sweep<'a> {
     /// A sweep that has seen nothing yet.
     #[must_use]
     pub fn new(inbox: &'a dyn Inbox, rules: SweepRules) -> Self {
-        Self { inbox, rules, seen: HashSet::new(), held: HashMap::new(), groups: HashSet::new() }
+        Self { inbox, rules, seen: HashSet::new(), held: BTreeMap::new(), groups: HashSet::new() }
     }
 
     /// The next messages, at most `max` of them and at most ten; none when the queue is empty, or when everything that comes out was seen

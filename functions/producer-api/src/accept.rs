@@ -21,7 +21,6 @@ use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{Created, Event, Guard, JobRecord, Ledger, Status, StoreError, Verdict};
 use ikkai::observability::{Metric, Metrics};
 use ikkai::queue::{OutgoingMessage, QueueError, send_all};
-use uuid::Uuid;
 
 use crate::accepted::{Accepted, Answer};
 use crate::admission::Admission;
@@ -207,7 +206,7 @@ impl Acceptor {
 }
 
 fn new_token() -> String {
-    Uuid::new_v4().simple().to_string()
+    ikkai::token::unique().simple().to_string()
 }
 
 fn unclear(code: &str) -> QueueError {

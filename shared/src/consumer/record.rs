@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use uuid::Uuid;
 
 use self::reading::Understood;
 use super::budget::Budget;
@@ -173,7 +172,7 @@ impl<'a, H: Handler> JobRun<'a, H> {
 
     async fn claim(&mut self, job: &mut Understood<H>) -> Result<Started, Stop> {
         let core = self.core;
-        let token = Uuid::new_v4().to_string();
+        let token = crate::token::unique().to_string();
         let mut answer = self.ask(self.claim_of(job, &token)).await;
         if let Ok(Decision { verdict: Verdict::PayloadMismatch, record: Some(record) }) = &answer
             && self.adopt_recorded_payload(job, record)

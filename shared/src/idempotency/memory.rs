@@ -31,6 +31,16 @@ impl MemoryStore {
         self.locked().insert(record.job_id.clone(), record);
     }
 
+    /// Looks at a record, without a copy of it.
+    pub fn look<T>(&self, job_id: &JobId, look: impl FnOnce(Option<&JobRecord>) -> T) -> T {
+        look(self.locked().get(job_id))
+    }
+
+    /// Removes a record, as the table's time to live does.
+    pub fn remove(&self, job_id: &JobId) {
+        self.locked().remove(job_id);
+    }
+
     /// Every record, in no order.
     #[must_use]
     pub fn all(&self) -> Vec<JobRecord> {

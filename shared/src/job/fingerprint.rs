@@ -33,7 +33,7 @@ impl Fingerprint {
     /// The fingerprint with a fresh salt of 122 random bits.
     #[must_use]
     pub fn random(job_type: &JobType, payload: &Value, data: Option<&Value>, terms: &[Term<'_>]) -> Self {
-        Self::new(job_type, payload, data, terms, uuid::Uuid::new_v4().as_bytes())
+        Self::new(job_type, payload, data, terms, crate::token::unique().as_bytes())
     }
 
     /// Takes a fingerprint as it was stored. A text that is none matches no request.

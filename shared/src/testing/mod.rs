@@ -32,6 +32,7 @@ mod http_stub;
 mod memory_queue;
 mod message;
 mod sqs;
+mod tokens;
 mod tokio_clock;
 mod watched_store;
 
@@ -44,5 +45,6 @@ pub use sqs::{
     DeadLetterRule, Departure, MemorySqs, MemorySqsQueue, Moment, QueueRules, SqsCall, SqsFault, SqsOperation, StoredMessage,
     Whereabouts,
 };
+pub use tokens::seed_tokens;
 pub use tokio_clock::TokioClock;
 pub use watched_store::{StoreCall, StoreFault, WatchedStore};

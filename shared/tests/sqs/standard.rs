@@ -163,3 +163,20 @@ async fn sizes_and_missing_queues_are_refused_as_sqs_does() {
     assert_eq!(code(&queue.send(&[body("a")]).await.unwrap_err()), "QueueDoesNotExist");
     assert_eq!(code(&queue.depth().await.unwrap_err()), "QueueDoesNotExist");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_sqs_moves_back_is_a_new_message_of_its_source() {
+    let (sqs, clock) = sqs();
+    let (email, _) = sqs.create_pair("email", 1);
+    sqs.bury("email", &[body("one"), body("two")]);
+    let before = sqs.messages("email-dlq");
+    tokio::time::sleep(HALF_A_MINUTE).await;
+    assert_eq!(sqs.move_back("email-dlq", 1), 1);
+    let [back] = &sqs.messages("email")[..] else { panic!("one message") };
+    assert_eq!((back.body.as_str(), back.receive_count, back.source.clone()), ("one", 0, None));
+    assert!(back.sent_at == clock.now() && before.iter().all(|dead| dead.message_id != back.message_id));
+    assert_eq!(sqs.next_due("email"), Some(clock.now()));
+    assert!(sqs.holds(|queue, message| queue == "email-dlq" && message.body == "two"));
+    assert_eq!(receive(&email).await.len(), 1);
+    assert_eq!(sqs.move_back("email", 10), 0, "what has no source stays");
+}

@@ -13,7 +13,6 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use futures::future::try_join_all;
 use ikkai::clock::{Clock, EpochMillis};
-use uuid::Uuid;
 
 use self::item::{Item, RUN, lock_of, number, pointer, run_of, run_text, summary_of, text, verdict_pages, verdicts_of};
 use super::{Begun, Journal, JournalError, Locked, Run};
@@ -87,7 +86,7 @@ impl DynamoDbJournal {
 impl Journal for DynamoDbJournal {
     async fn begin(&self, run: &Run) -> Result<Begun, JournalError> {
         // A repetition of this very write, whose first answer was lost, meets itself.
-        let begun_by = Uuid::new_v4().to_string();
+        let begun_by = ikkai::token::unique().to_string();
         let put = self
             .client
             .put_item()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ikkai::queue::QueueError;
-use uuid::Uuid;
+use ikkai::token::{unique, unique_in_order};
 
 use super::closing::journalled;
 use super::order::{Cursor, Order};
@@ -39,8 +39,8 @@ pub(super) async fn admit<'a>(
     order: &'a Order,
     invocation: &Invocation,
 ) -> Result<Admitted<'a>, Refusal> {
-    let run_id = order.run_id.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
-    let admission = Admission { workbench, order, invocation, run_id, worker: Uuid::new_v4().to_string() };
+    let run_id = order.run_id.clone().unwrap_or_else(|| unique_in_order(workbench.clock.now()).to_string());
+    let admission = Admission { workbench, order, invocation, run_id, worker: unique().to_string() };
     let admitted = match admission.lock_run().await {
         Ok(()) => admission.find().await,
         Err(refusal) => Err(refusal),

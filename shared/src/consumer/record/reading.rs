@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::super::entry::{Content, PAYLOAD_CHECK, guarded};
 use super::super::handler::Handler;
@@ -78,7 +77,7 @@ impl<H: Handler> JobRun<'_, H> {
             last_error: Some(error.clone()),
             died_at: Some(now),
             // So that a write which is repeated because its first answer was lost recognises itself.
-            accept_token: Some(Uuid::new_v4().to_string()),
+            accept_token: Some(crate::token::unique().to_string()),
             ..JobRecord::new(job_id.clone(), job_type, self.core.kind.schema_version, &caller, Status::Dead, now)
         };
         self.job_id = Some(job_id);

@@ -19,7 +19,7 @@ pub use self::handle::MemorySqsQueue;
 pub use self::rules::{DeadLetterRule, QueueRules};
 pub use self::stored::{Departure, StoredMessage, Whereabouts};
 use self::world::World;
-use crate::clock::Clock;
+use crate::clock::{Clock, EpochMillis};
 use crate::queue::OutgoingMessage;
 
 /// Queues in memory with SQS's semantics: visibility, receive counts, a receipt handle a receive, redrive policies that move a message at the
@@ -197,6 +197,28 @@ impl MemorySqs {
     pub fn all_messages(&self) -> Vec<(String, StoredMessage)> {
         let names = self.inner.locked().world.names();
         names.into_iter().flat_map(|name| self.messages(&name).into_iter().map(move |kept| (name.clone(), kept))).collect()
+    }
+
+    /// Whether any queue holds a message like this, hidden ones included. The name that is given is the queue's.
+    #[must_use]
+    pub fn holds(&self, like: impl Fn(&str, &StoredMessage) -> bool) -> bool {
+        self.inner.locked().world.holds(like)
+    }
+
+    /// When the next message of a queue can be received, at once or later; `None` for an empty queue.
+    #[must_use]
+    pub fn next_due(&self, queue: &str) -> Option<EpochMillis> {
+        let now = self.inner.clock.now();
+        let mut state = self.inner.locked();
+        state.world.queue(queue, now).ok()?.messages().map(|message| message.visible_at).min()
+    }
+
+    /// Moves up to `max` visible messages out of a dead-letter queue back to where they came from, as SQS's own redrive does: each becomes a
+    /// new message, with an id and an age of its own
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html>). Answers how many.
+    pub fn move_back(&self, dead_letters: &str, max: usize) -> usize {
+        let now = self.inner.clock.now();
+        self.inner.locked().world.move_back(dead_letters, max, now)
     }
 
     /// The messages that left a queue for good, and how.

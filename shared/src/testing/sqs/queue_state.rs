@@ -76,7 +76,7 @@ impl QueueState {
             self.recent.insert(id.clone(), now);
         }
         let stored = StoredMessage {
-            message_id: format!("{sequence:08x}-0000-4000-8000-000000000000"),
+            message_id: message_id(sequence),
             body: message.body.clone(),
             attributes: message.attributes.clone(),
             trace_header: message.trace_header.clone(),
@@ -116,6 +116,33 @@ impl QueueState {
             ..dead
         };
         self.insert(sequence, buried);
+    }
+
+    /// Takes out up to `max` visible messages whose source is known, each with it.
+    pub(super) fn take_returning(
+        &mut self,
+        max: usize,
+        now: EpochMillis,
+        is_known: impl Fn(&QueueName) -> bool,
+    ) -> Vec<(QueueName, StoredMessage)> {
+        let returns = |kept: &StoredMessage| kept.visible_at <= now && kept.source.as_ref().is_some_and(&is_known);
+        let taken: Vec<u64> =
+            self.messages.iter().filter(|(_, kept)| returns(kept)).map(|(sequence, _)| *sequence).take(max).collect();
+        let taken = taken.into_iter().filter_map(|sequence| self.messages.remove(&sequence));
+        taken.filter_map(|stored| Some((stored.source.clone()?, stored))).collect()
+    }
+
+    /// Puts in what SQS moved back here out of a dead-letter queue: a new message.
+    pub(super) fn put_back(&mut self, returned: StoredMessage, sequence: u64, now: EpochMillis) {
+        let back = StoredMessage {
+            message_id: message_id(sequence),
+            sent_at: now,
+            receive_count: 0,
+            source: None,
+            visible_at: now,
+            ..returned
+        };
+        self.insert(sequence, back);
     }
 
     /// Receives up to `max` messages. `buries` says whether there is a dead-letter queue to move to.
@@ -223,6 +250,10 @@ impl QueueState {
         let (sequence, receive) = rest.split_once('/')?;
         Some((sequence.parse().ok()?, receive.parse().ok()?))
     }
+}
+
+fn message_id(sequence: u64) -> String {
+    format!("{sequence:08x}-0000-4000-8000-000000000000")
 }
 
 fn sha256_hex(text: &str) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::queue_state::{QueueState, refused};
 use super::rules::QueueRules;
+use super::stored::StoredMessage;
 use crate::clock::EpochMillis;
 use crate::queue::{MAX_MESSAGE_BYTES, OutgoingMessage, QueueError, QueueName, ReceivedMessage};
 
@@ -83,6 +84,25 @@ impl World {
             self.queue(&target, now)?.bury(dead, &source_name, sequence, now);
         }
         Ok(())
+    }
+
+    pub(super) fn holds(&self, like: impl Fn(&str, &StoredMessage) -> bool) -> bool {
+        self.queues.iter().any(|(name, queue)| queue.messages().any(|message| like(name, message)))
+    }
+
+    /// Moves visible messages back to their sources. One without a source, or whose source is gone, stays.
+    pub(super) fn move_back(&mut self, name: &str, max: usize, now: EpochMillis) -> usize {
+        let known: Vec<String> = self.names();
+        let Ok(queue) = self.queue(name, now) else { return 0 };
+        let returning = queue.take_returning(max, now, |source| known.iter().any(|name| name == source.as_str()));
+        let moved = returning.len();
+        for (source, message) in returning {
+            let sequence = self.next();
+            if let Some(queue) = self.queues.get_mut(source.as_str()) {
+                queue.put_back(message, sequence, now);
+            }
+        }
+        moved
     }
 
     fn next(&mut self) -> u64 {
