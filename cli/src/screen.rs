@@ -1,7 +1,10 @@
 //! Everything that the commands print. The only place that writes to standard output and standard error.
 //!
 //! Results go to standard output, what happens meanwhile to standard error, so that a result can be piped. On a terminal progress is a
-//! moving line and words have colours; elsewhere it is plain lines. `NO_COLOR` (<https://no-color.org>) is honoured.
+//! moving line and words have colours; elsewhere it is plain lines. `NO_COLOR` (<https://no-color.org>) is honoured. What others wrote is printed so that
+//! no terminal obeys it.
+
+mod printable;
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -13,6 +16,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+pub(crate) use self::printable::one_line;
+use self::printable::printable;
 use crate::progress::{Event, Progress};
 
 /// How results are printed.
@@ -122,10 +127,12 @@ impl Screen {
 
     /// A line of the result.
     pub fn line(&self, text: impl Display) {
+        let text = text.to_string();
+        let text = printable(&text, self.colours);
         match self.sink {
             Sink::Process => print_line(&mut std::io::stdout().lock(), &text),
             #[cfg(test)]
-            Sink::Memory(memory) => memory.lines.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_string()),
+            Sink::Memory(memory) => memory.lines.lock().unwrap_or_else(PoisonError::into_inner).push(text.into_owned()),
         }
     }
 
@@ -139,10 +146,12 @@ impl Screen {
 
     /// A note beside the result.
     pub fn note(&self, text: impl Display) {
+        let text = text.to_string();
+        let text = printable(&text, self.colours);
         match self.sink {
             Sink::Process => print_line(&mut std::io::stderr().lock(), &text),
             #[cfg(test)]
-            Sink::Memory(memory) => memory.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_string()),
+            Sink::Memory(memory) => memory.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.into_owned()),
         }
     }
 
@@ -204,7 +213,7 @@ impl Screen {
                 }
                 Event::Detail { text } => {
                     if let Some((spinner, step)) = &*bar {
-                        spinner.set_message(format!("{step}: {text}"));
+                        spinner.set_message(printable(&format!("{step}: {text}"), false).into_owned());
                     }
                 }
                 Event::Done { step, took } => {
@@ -226,7 +235,8 @@ pub fn table_lines(header: &[&str], numbers: &[usize], rows: impl IntoIterator<I
     if !header.is_empty() {
         table.set_header(header.to_vec());
     }
-    table.add_rows(rows);
+    // A line break in a cell would begin a line that looks like another row.
+    table.add_rows(rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell)).collect::<Vec<_>>()));
     for column in numbers {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -258,7 +268,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// A reader that went away (`ikkai … | head`) is no reason to fail.
-fn print_line(out: &mut impl Write, text: &dyn Display) {
+fn print_line(out: &mut impl Write, text: &str) {
     let _ = writeln!(out, "{text}");
     let _ = out.flush();
 }
@@ -285,6 +295,25 @@ mod tests {
     fn times_are_short() {
         assert_eq!(seconds(Duration::from_millis(340)), "0.3 s");
         assert_eq!(seconds(Duration::from_secs(72)), "72 s");
+    }
+
+    #[test]
+    fn no_terminal_obeys_what_others_wrote() {
+        for format in [Format::Text, Format::Json] {
+            let (screen, memory) = Screen::remembering(format);
+            screen.line("\u{1b}[2Jj-1  succeeded");
+            screen.note("\u{9b}2Jerror");
+            screen.json(&serde_json::json!({"reason": "\u{9b}2J\u{1b}[2J"}));
+            let printed = [memory.result(), memory.notes()].concat();
+            assert!(!printed.contains(['\u{1b}', '\u{9b}']), "{printed:?}");
+            assert!(printed.contains(r"\u001b[2Jj-1  succeeded") && printed.contains(r"\u009b2Jerror"), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn no_cell_of_a_table_begins_a_row_of_its_own() {
+        let lines = table_lines(&["job", "reason"], &[], [vec!["j-1".to_owned(), "no\nj-2  well".to_owned()]]);
+        assert_eq!(lines, [" job  reason", r" j-1  no\nj-2  well"]);
     }
 
     #[test]

@@ -32,9 +32,13 @@ pub(crate) fn rows(rows: &[JobRow]) -> Vec<u8> {
 }
 
 /// A text that no spreadsheet takes for a formula: what begins like one gets an apostrophe in front, which spreadsheets show as text
-/// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+/// (<https://owasp.org/www-community/attacks/CSV_Injection>). The wide forms of the signs are read as the signs by spreadsheets in some languages.
 fn cell(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text.to_owned() }
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
 }
 
 fn lines(lines: impl IntoIterator<Item = [String; COLUMNS.len()]>) -> Vec<u8> {
@@ -83,7 +87,7 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula() {
-        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"] {
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1", "－1", "＠SUM(A1)"] {
             let line = text(formula);
             let cell = line.splitn(9, ',').last().unwrap();
             assert!(cell.starts_with('\'') || cell.starts_with("\"'"), "{cell:?}");

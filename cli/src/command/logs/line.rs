@@ -4,7 +4,7 @@ use ikkai::clock::EpochMillis;
 use serde_json::{Map, Value};
 
 use crate::local::logs::LogLine;
-use crate::screen::{Screen, Tone};
+use crate::screen::{Screen, Tone, one_line};
 
 /// Members that stand in a place of their own, or that say what the line says already.
 const PLACED: [&str; 7] = ["timestamp", "level", "message", "job_id", "job_type", "request_id", "message_id"];
@@ -14,6 +14,9 @@ const SHADES: [u8; 14] = [32, 36, 64, 70, 97, 99, 130, 133, 136, 162, 166, 168, 
 
 /// Lines of Lambda itself, which stand around those of every invocation.
 const FRAMES: [&str; 5] = ["START RequestId:", "END RequestId:", "REPORT RequestId:", "INIT_START", "EXTENSION"];
+
+/// Between the lines of one entry.
+const CONTINUED: &str = "\n  | ";
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,16 +54,20 @@ impl Line {
         match self {
             Self::Frame => None,
             Self::Text(text) => {
-                Some(format!("{} {function}        {text}", clock(&EpochMillis::from_i64(line.timestamp).rfc3339().to_string())))
+                let time = EpochMillis::from_i64(line.timestamp).rfc3339().to_string();
+                // What goes on in another line must not look like a line of another function.
+                let text = text.replace('\n', CONTINUED);
+                Some(format!("{} {function}        {text}", clock(&time)))
             }
             Self::Event(members) => {
                 let time = members.get("timestamp").and_then(Value::as_str).map(str::to_owned);
                 let time = time.unwrap_or_else(|| EpochMillis::from_i64(line.timestamp).rfc3339().to_string());
                 let level = members.get("level").and_then(Value::as_str).unwrap_or("INFO");
                 let event = members.get("message").and_then(Value::as_str).unwrap_or_default();
-                let mut text = format!("{} {function} {} {event}", clock(&time), level_word(screen, level));
+                let (event, time) = (one_line(event), one_line(clock(&time)));
+                let mut text = format!("{time} {function} {} {event}", level_word(screen, &one_line(level)));
                 if let Some(job_id) = self.job_id() {
-                    text.push_str(&format!("  {}", screen.shade(shade_of(job_id), job_id)));
+                    text.push_str(&format!("  {}", screen.shade(shade_of(job_id), one_line(job_id))));
                 }
                 let rest = details(members);
                 if !rest.is_empty() {
@@ -105,7 +112,7 @@ fn details(members: &Map<String, Value>) -> String {
             other => format!("{name}={other}"),
         })
         .collect();
-    pairs.join(" ")
+    one_line(&pairs.join(" "))
 }
 
 #[cfg(test)]
@@ -146,6 +153,15 @@ mod tests {
     fn what_is_no_event_is_shown_as_it_was_written() {
         assert_eq!(shown("panicked at nothing").unwrap(), "23:59:59.042 email-consumer          panicked at nothing");
         assert_eq!(Line::of(r#"["message"]"#), Line::Text(r#"["message"]"#.to_owned()));
+    }
+
+    #[test]
+    fn no_entry_looks_like_two() {
+        let forged = r#"{"message":"a\n23:59:59.042 billing-consumer INFO  job succeeded","job_id":"j\nk","x\ny":"z"}"#;
+        let line = shown(forged).unwrap();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        let line = shown("panicked\n23:59:59.042 billing-consumer INFO  job succeeded").unwrap();
+        assert!(line.lines().skip(1).all(|line| line.starts_with("  | ")), "{line}");
     }
 
     #[test]

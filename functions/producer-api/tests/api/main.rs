@@ -16,3 +16,4 @@ mod privacy;
 mod properties;
 mod replaying;
 mod sending;
+mod smuggling;
