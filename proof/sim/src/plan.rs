@@ -62,7 +62,7 @@ impl Plan {
         let all_kinds = seldom(dice, 4);
         let kinds = if all_kinds { u64::MAX } else { dice.u64(..) | dice.u64(..) };
         Self {
-            jobs: dice.u32(3..=6),
+            jobs: dice.u32(1..=4),
             strays: dice.u32(0..=2),
             calls_in_trouble: [8, 20, 40, 80][dice.usize(0..4)],
             handlers_in_trouble: [5, 15, 30, 60][dice.usize(0..4)],
