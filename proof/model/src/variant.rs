@@ -40,7 +40,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// All of them, in the order in which [`docs/why.md`] explains them.
+    /// All of them, in the order in which `docs/why.md` explains them.
     pub const ALL: [Self; 17] = [
         Self::UnfencedComplete,
         Self::KeyByMessageId,
