@@ -65,9 +65,18 @@ impl Actor {
         self.step(step).fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// One of its calls goes wrong.
-    pub(crate) fn meets_trouble(&self) {
-        self.troubles.fetch_add(1, Ordering::Relaxed);
+    /// Draws the fault of the call that it makes now, one of these kinds or none.
+    pub(crate) fn draw(&self, world: &World, kinds: &[Fault]) -> Option<Fault> {
+        world.called();
+        if !world.is_troubled() || world.roll(|dice| dice.u32(0..1_000)) >= world.plan.calls_in_trouble {
+            return None;
+        }
+        let kind = kinds[world.roll(|dice| dice.usize(0..kinds.len()))];
+        world.plan.allows(kind).then(|| {
+            world.happened(kind);
+            self.troubles.fetch_add(1, Ordering::Relaxed);
+            kind
+        })
     }
 
     /// Whether any of its calls has gone wrong in this life.

@@ -59,26 +59,6 @@ impl TroubledQueue {
         }
     }
 
-    /// Draws the fault of the call that is made now.
-    fn draw(&self, kinds: &[Fault]) -> Option<Fault> {
-        let world = &self.world;
-        world.called();
-        if !world.is_troubled() || world.roll(|dice| dice.u32(0..1_000)) >= world.plan.calls_in_trouble {
-            return None;
-        }
-        let kind = kinds[world.roll(|dice| dice.usize(0..kinds.len()))];
-        world.plan.allows(kind).then(|| {
-            world.happened(kind);
-            self.actor.meets_trouble();
-            kind
-        })
-    }
-
-    async fn wait(&self, least: u64, most: u64) {
-        let time = self.world.some_time(Duration::from_millis(least), Duration::from_millis(most));
-        tokio::time::sleep(time).await;
-    }
-
     /// Makes the memory's next call of this kind go wrong.
     fn plan(&self, operation: SqsOperation, fault: Fault, entries: usize) {
         let some = || -> Vec<usize> { self.world.roll(|dice| (0..entries).filter(|_| dice.bool()).collect()) };
@@ -99,15 +79,15 @@ impl TroubledQueue {
     /// What comes before the effect of a call. An error ends it there.
     async fn before(&self, operation: SqsOperation, fault: Option<Fault>, entries: usize) -> Result<(), QueueError> {
         self.actor.begin(Step::WriteSent);
-        self.wait(2, 15).await;
+        self.world.pause(2, 15).await;
         let refused = match fault {
             Some(Fault::QueueFailed) => Some(unavailable("ServiceUnavailable")),
             Some(Fault::QueueTimedOut) => {
-                self.wait(500, 7_000).await;
+                self.world.pause(500, 7_000).await;
                 Some(unavailable("timed out"))
             }
             Some(Fault::QueueSlow) => {
-                self.wait(500, 7_000).await;
+                self.world.pause(500, 7_000).await;
                 None
             }
             _ => None,
@@ -157,7 +137,7 @@ fn entry_error(passes: bool) -> QueueError {
 #[async_trait]
 impl Queue for TroubledQueue {
     async fn send(&self, messages: &[OutgoingMessage]) -> Result<Vec<Result<(), QueueError>>, QueueError> {
-        let fault = self.draw(&OF_SENDS);
+        let fault = self.actor.draw(&self.world, &OF_SENDS);
         self.before(SqsOperation::Send, fault, messages.len()).await?;
         if fault == Some(Fault::QueueSendLate) {
             let (inner, messages, world, line) = (self.inner.clone(), messages.to_vec(), self.world.clone(), self.line);
@@ -167,7 +147,7 @@ impl Queue for TroubledQueue {
                 drop(inner.send(&messages).await);
                 world.arrived(line);
             });
-            self.wait(200, 2_000).await;
+            self.world.pause(200, 2_000).await;
             return Err(unavailable("connection reset"));
         }
         let sent = self.inner.send(messages).await;
@@ -178,7 +158,7 @@ impl Queue for TroubledQueue {
     }
 
     async fn change_visibility(&self, changes: &[VisibilityChange]) -> Result<Vec<Result<(), QueueError>>, QueueError> {
-        let fault = self.draw(&OF_CHANGES);
+        let fault = self.actor.draw(&self.world, &OF_CHANGES);
         self.before(SqsOperation::ChangeVisibility, fault, changes.len()).await?;
         let changed = self.inner.change_visibility(changes).await;
         self.world.arrived(self.line);
@@ -189,7 +169,7 @@ impl Queue for TroubledQueue {
     }
 
     async fn depth(&self) -> Result<QueueDepth, QueueError> {
-        let fault = self.draw(&OF_DEPTHS);
+        let fault = self.actor.draw(&self.world, &OF_DEPTHS);
         self.before(SqsOperation::Depth, fault, 0).await?;
         self.inner.depth().await
     }
@@ -198,7 +178,7 @@ impl Queue for TroubledQueue {
 #[async_trait]
 impl Inbox for TroubledQueue {
     async fn receive(&self, max: usize, visible_in: Duration, wait: Duration) -> Result<Vec<ReceivedMessage>, QueueError> {
-        let fault = self.draw(&OF_RECEIVES);
+        let fault = self.actor.draw(&self.world, &OF_RECEIVES);
         self.before(SqsOperation::Receive, fault, 0).await?;
         let received = self.inner.receive(max, visible_in, wait).await;
         self.after().await;
@@ -212,7 +192,7 @@ impl Inbox for TroubledQueue {
     }
 
     async fn delete(&self, receipt_handles: &[String]) -> Result<Vec<Result<(), QueueError>>, QueueError> {
-        let fault = self.draw(&OF_CHANGES);
+        let fault = self.actor.draw(&self.world, &OF_CHANGES);
         self.before(SqsOperation::Delete, fault, receipt_handles.len()).await?;
         {
             let known = self.received.lock().unwrap_or_else(PoisonError::into_inner);

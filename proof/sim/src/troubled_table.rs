@@ -34,39 +34,19 @@ pub(crate) struct TroubledTable {
 }
 
 impl TroubledTable {
-    /// The fault of the call that is made now.
-    fn draw(&self, kinds: &[Fault]) -> Option<Fault> {
-        let world = &self.world;
-        world.called();
-        if !world.is_troubled() || world.roll(|dice| dice.u32(0..1_000)) >= world.plan.calls_in_trouble {
-            return None;
-        }
-        let kind = kinds[world.roll(|dice| dice.usize(0..kinds.len()))];
-        world.plan.allows(kind).then(|| {
-            world.happened(kind);
-            self.actor.meets_trouble();
-            kind
-        })
-    }
-
-    async fn wait(&self, least: u64, most: u64) {
-        let time = self.world.some_time(Duration::from_millis(least), Duration::from_millis(most));
-        tokio::time::sleep(time).await;
-    }
-
     /// A write. `late` is the same on its way, when nobody waits for it any more.
     async fn write<T, F>(&self, done: impl Fn() -> F, late: impl FnOnce() -> BoxFuture<'static, ()>) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let fault = self.draw(&OF_WRITES);
+        let fault = self.actor.draw(&self.world, &OF_WRITES);
         self.actor.begin(Step::WriteSent);
-        self.wait(2, 12).await;
+        self.world.pause(2, 12).await;
         let refused = match fault {
             Some(Fault::TableThrottled) => Some(StoreError::Throttled { operation: "a write" }),
             Some(Fault::TableFailed) => Some(unreachable("InternalServerError")),
             Some(Fault::TableTimedOut) => {
-                self.wait(500, 6_000).await;
+                self.world.pause(500, 6_000).await;
                 Some(unreachable("timed out"))
             }
             Some(Fault::TableWriteLate) => {
@@ -76,11 +56,11 @@ impl TroubledTable {
                     tokio::time::sleep(delay).await;
                     late.await;
                 });
-                self.wait(200, 1_000).await;
+                self.world.pause(200, 1_000).await;
                 Some(unreachable("connection reset"))
             }
             Some(Fault::TableSlow) => {
-                self.wait(500, 8_000).await;
+                self.world.pause(500, 8_000).await;
                 None
             }
             _ => None,
@@ -93,11 +73,11 @@ impl TroubledTable {
         self.actor.begin(Step::WriteDone);
         tokio::task::yield_now().await;
         if fault == Some(Fault::TableWriteRepeated) {
-            self.wait(50, 2_000).await;
+            self.world.pause(50, 2_000).await;
             answer = done().await?;
         }
         if fault == Some(Fault::TableAnswerLost) {
-            self.wait(50, 4_000).await;
+            self.world.pause(50, 4_000).await;
         }
         self.actor.end(Step::WriteDone);
         if fault == Some(Fault::TableAnswerLost) { Err(unreachable("the answer was lost")) } else { Ok(answer) }
@@ -111,17 +91,17 @@ fn unreachable(what: &str) -> StoreError {
 #[async_trait]
 impl JobStore for TroubledTable {
     async fn get(&self, job_id: &JobId) -> Result<Option<JobRecord>, StoreError> {
-        let fault = self.draw(&OF_READS);
-        self.wait(1, 8).await;
+        let fault = self.actor.draw(&self.world, &OF_READS);
+        self.world.pause(1, 8).await;
         match fault {
             Some(Fault::TableThrottled) => Err(StoreError::Throttled { operation: "a read" }),
             Some(Fault::TableFailed) => Err(unreachable("InternalServerError")),
             Some(Fault::TableTimedOut) => {
-                self.wait(500, 6_000).await;
+                self.world.pause(500, 6_000).await;
                 Err(unreachable("timed out"))
             }
             Some(Fault::TableSlow) => {
-                self.wait(500, 8_000).await;
+                self.world.pause(500, 8_000).await;
                 self.inner.get(job_id).await
             }
             _ => self.inner.get(job_id).await,

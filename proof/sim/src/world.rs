@@ -93,6 +93,12 @@ impl World {
         Duration::from_millis(self.roll(|dice| dice.u64(least..=most)))
     }
 
+    /// Lets a random time between these pass, milliseconds.
+    pub(crate) async fn pause(&self, least: u64, most: u64) {
+        let time = self.some_time(Duration::from_millis(least), Duration::from_millis(most));
+        tokio::time::sleep(time).await;
+    }
+
     /// Whether something happens that does so many times in a hundred.
     pub(crate) fn chance(&self, percent: u32) -> bool {
         percent > 0 && self.roll(|dice| dice.u32(0..100)) < percent
