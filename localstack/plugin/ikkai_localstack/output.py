@@ -14,9 +14,6 @@ class Output:
         self._lock = threading.Lock()
         self._collected = bytearray()
         self._ended = False
-        # Not `select`: it takes no file of a number beyond 1023, and an engine with many functions has more.
-        self._poll = select.poll()
-        self._poll.register(pipe, select.POLLIN)
         self._follower = threading.Thread(target=self._follow, name="output", daemon=True)
         self._follower.start()
 
@@ -36,18 +33,19 @@ class Output:
     def _follow(self):
         # A pipe that nobody reads fills up, and its process stands still.
         while not self._ended:
-            self._poll.poll()
+            self._is_readable()
             with self._lock:
                 self._read_what_is_there()
 
-    def _is_readable(self):
-        # One poll object cannot be asked by two threads at once.
+    def _is_readable(self, milliseconds=None):
+        """Waits for output, for ever unless told how long."""
+        # Not `select`: it takes no file of a number beyond 1023, and an engine with many functions has more.
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
-        return bool(poll.poll(0))
+        return bool(poll.poll(milliseconds))
 
     def _read_what_is_there(self):
-        while not self._ended and self._is_readable():
+        while not self._ended and self._is_readable(0):
             piece = os.read(self._pipe.fileno(), 65536)
             self._ended = not piece
             self._collected += piece
