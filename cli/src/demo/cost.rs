@@ -163,12 +163,17 @@ mod tests {
         let usage: Usage = serde_json::from_value(record["normalJob"]["usage"].clone()).unwrap();
         let [alone, batched] = [1, super::super::report::BATCH].map(|batch| bill(&usage, batch));
         let row = |name: &str, [units, alone_units]: [String; 2], [dollars, alone_dollars]: [f64; 2]| {
-            format!("| {name} | {units} | {dollars:.2} | {alone_units} | {alone_dollars:.2} |")
+            format!("| {name} | {units} | {dollars:.3} | {alone_units} | {alone_dollars:.3} |")
         };
         let lines = batched.iter().zip(&alone).map(|(batched, alone)| {
             // Parts of a unit only where there are parts.
-            let units = |line: &CostLine| format!("{:.4}", line.units_per_job).trim_end_matches('0').trim_end_matches('.').to_owned();
-            row(batched.price.unit, [units(batched), units(alone)], [batched.dollars_per_million_jobs, alone.dollars_per_million_jobs])
+            let units =
+                |line: &CostLine| format!("{:.4}", line.units_per_job).trim_end_matches('0').trim_end_matches('.').to_owned();
+            row(
+                batched.price.unit,
+                [units(batched), units(alone)],
+                [batched.dollars_per_million_jobs, alone.dollars_per_million_jobs],
+            )
         });
         let sum = row("**sum**", Default::default(), [total(&batched), total(&alone)]);
         lines.chain([sum]).collect::<Vec<_>>().join("\n")
