@@ -1,5 +1,7 @@
 //! Nothing is allowed that nobody needs: each action of a role is one that the function's code asks for, or stands in a list with its reason.
+//! Nothing is asked for that is not allowed: each call in a function's code is an action of its role.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::lab::on_engine;
@@ -39,6 +41,56 @@ fn each_action_of_a_role_is_asked_for_by_the_code_or_has_a_reason() {
             }
         }
     });
+}
+
+/// Calls that need no permission of their own, and why.
+const NEED_NOTHING: [(&str, &str); 3] = [
+    ("describe_endpoints", "opens connections; what it is answered is not looked at"),
+    ("get_account", "opens connections, unsigned"),
+    ("list_buckets", "opens connections; what it is answered is not looked at"),
+];
+
+/// Calls that need the permission of another (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html>).
+const NEED_ANOTHER: [(&str, &str); 4] = [
+    ("complete_multipart_upload", "put_object"),
+    ("create_multipart_upload", "put_object"),
+    ("head_object", "get_object"),
+    ("upload_part", "put_object"),
+];
+
+#[test]
+fn each_call_of_a_functions_code_is_an_action_of_its_role() {
+    on_engine(async |lab| {
+        let mut allowed_to_some = BTreeSet::new();
+        for function in lab.stack().functions() {
+            let statements = lab.statements_of(function).await;
+            let allowed: BTreeSet<String> = statements.iter().flat_map(actions_of).map(|action| method(&action)).collect();
+            let folder = function.trim_start_matches("ikkai-");
+            for call in calls_in(&code_of(&[&format!("functions/{folder}/src")])) {
+                assert!(allowed.contains(needed_for(&call)), "{function} calls {call}, which its role does not allow");
+            }
+            allowed_to_some.extend(allowed);
+        }
+        let of_the_library = calls_in(&code_of(&["shared/src"]));
+        assert!(of_the_library.contains("update_item"), "calls are found: {of_the_library:?}");
+        for call in of_the_library {
+            assert!(allowed_to_some.contains(needed_for(&call)), "the library calls {call}, which no role allows");
+        }
+    });
+}
+
+/// The calls of AWS that code makes, by the SDK's methods: `client.get_item()` and the like.
+fn calls_in(code: &str) -> BTreeSet<String> {
+    let methods = code.split("client.").skip(1).filter_map(|rest| rest.split_once("()"));
+    let methods = methods.map(|(method, _)| method).filter(|method| method.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
+    let needing = methods.filter(|method| !NEED_NOTHING.iter().any(|(nothing, _)| nothing == method));
+    needing.filter(|method| *method != "clone").map(str::to_owned).collect()
+}
+
+/// The call whose permission a call needs. What is done to many at once needs the same permission, but for reads of many items.
+fn needed_for(call: &str) -> &str {
+    let another = NEED_ANOTHER.iter().find(|(of, _)| *of == call).map(|(_, another)| *another);
+    another.unwrap_or_else(|| call.strip_suffix("_batch").unwrap_or(call))
 }
 
 /// The name of the SDK's method for an action.
