@@ -79,17 +79,19 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_dry_run_lists_what_a_run_then_makes_and_the_new_sources_are_formatted() {
     let copy = Copy::new("made");
-    let dry = copy.ikkai(&["new", "consumer", "sms", "--dry-run", "--output", "json"]);
+    let dry = copy.ikkai(&["new", "consumer", "pigeon", "--dry-run", "--output", "json"]);
     assert_eq!(dry.status.code(), Some(0), "{dry:?}");
     assert_eq!(copy.changed(), Vec::<String>::new());
     let dry: serde_json::Value = serde_json::from_slice(&dry.stdout).unwrap();
 
-    let made = copy.ikkai(&["new", "consumer", "sms"]);
+    let made = copy.ikkai(&["new", "consumer", "pigeon"]);
     let said = text(&made.stdout);
     assert_eq!(made.status.code(), Some(0), "{said}{}", text(&made.stderr));
-    for step in
-        ["  1. functions/sms-consumer/src/provider.rs", "  2. shared/src/job/payloads/sms_send.rs", "  3. infra/template.yaml"]
-    {
+    for step in [
+        "  1. functions/pigeon-consumer/src/provider.rs",
+        "  2. shared/src/job/payloads/pigeon_send.rs",
+        "  3. infra/template.yaml",
+    ] {
         assert!(said.contains(step), "{said}");
     }
     let mut listed: Vec<_> = ["created", "edited"].iter().flat_map(|list| dry[list].as_array().unwrap()).collect();
@@ -103,10 +105,10 @@ fn a_dry_run_lists_what_a_run_then_makes_and_the_new_sources_are_formatted() {
 
     let format = run(Command::new("cargo").args(["fmt", "--all", "--check"]).current_dir(&copy.root));
     assert!(format.status.success(), "{}", text(&format.stdout));
-    let again = copy.ikkai(&["new", "consumer", "sms", "--allow-dirty"]);
+    let again = copy.ikkai(&["new", "consumer", "pigeon", "--allow-dirty"]);
     assert_eq!(again.status.code(), Some(1), "{again:?}");
-    assert!(text(&again.stderr).contains("functions/sms-consumer"), "{again:?}");
-    let second = copy.ikkai(&["new", "consumer", "push", "--effect", "rerun", "--allow-dirty"]);
+    assert!(text(&again.stderr).contains("functions/pigeon-consumer"), "{again:?}");
+    let second = copy.ikkai(&["new", "consumer", "parrot", "--effect", "rerun", "--allow-dirty"]);
     assert_eq!(second.status.code(), Some(0), "{second:?}");
 }
 
@@ -122,22 +124,24 @@ fn what_cannot_be_made_is_refused_and_nothing_is_written() {
     refused(&["match"], "`match`");
     refused(&["email"], "functions/email-consumer");
     refused(&["mail", "--job-type", "email.send"], "`email.send`");
-    refused(&["sms", "--job-type", "sms"], "`sms` is none");
-    refused(&["sms", "--effect", "twice"], "hold, rerun");
+    refused(&["pigeon", "--job-type", "pigeon"], "`pigeon` is none");
+    refused(&["pigeon", "--effect", "twice"], "hold, rerun");
     assert_eq!(copy.changed(), Vec::<String>::new());
 
     std::fs::write(copy.root.join("note.txt"), "mine").unwrap();
-    refused(&["sms"], "`note.txt`");
+    refused(&["pigeon"], "`note.txt`");
     std::fs::remove_file(copy.root.join("note.txt")).unwrap();
 
     let list = copy.root.join("cli/src/local/build.rs");
     let without = std::fs::read_to_string(&list).unwrap().replace("// ikkai new consumer: function\n", "");
     std::fs::write(list, without).unwrap();
-    refused(&["sms", "--allow-dirty"], "cli/src/local/build.rs");
+    refused(&["pigeon", "--allow-dirty"], "cli/src/local/build.rs");
     assert_eq!(copy.changed(), ["cli/src/local/build.rs"]);
 
-    let outside =
-        run(Command::new(env!("CARGO_BIN_EXE_ikkai")).args(["new", "consumer", "sms"]).current_dir("/").env_remove("IKKAI_ROOT"));
+    let outside = run(Command::new(env!("CARGO_BIN_EXE_ikkai"))
+        .args(["new", "consumer", "pigeon"])
+        .current_dir("/")
+        .env_remove("IKKAI_ROOT"));
     assert!(text(&outside.stderr).contains("no checkout of ikkai found"), "{outside:?}");
 }
 
@@ -147,7 +151,7 @@ fn what_cannot_be_made_is_refused_and_nothing_is_written() {
 fn the_workspace_with_a_new_consumer_passes() {
     for effect in ["hold", "rerun"] {
         let copy = Copy::new(effect);
-        let made = copy.ikkai(&["new", "consumer", "sms", "--effect", effect]);
+        let made = copy.ikkai(&["new", "consumer", "pigeon", "--effect", effect]);
         assert_eq!(made.status.code(), Some(0), "{made:?}");
         copy.cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]);
         // No package is named: with the features of all, each dependency is compiled once.

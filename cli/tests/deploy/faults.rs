@@ -7,6 +7,7 @@ use aws_sdk_lambda::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use ikkai_cli::doctor::Severity::{self, Error, Unknown, Warning};
+use ikkai_cli::local::stack::Consumer;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -132,7 +133,8 @@ async fn of_alarms(round: &mut Round, queue: &str) {
         }
     };
     // The engine tells the alarms of every queue, so those of all consumers go, and are missed.
-    let wanted = ["billing", CONSUMER, "image", "report", "webhook"].map(|consumer| ("dead-letter-alarm", consumer, Warning));
+    let consumers: Vec<String> = Consumer::ALL.iter().map(|consumer| consumer.name()).collect();
+    let wanted: Vec<_> = consumers.iter().map(|consumer| ("dead-letter-alarm", consumer.as_str(), Warning)).collect();
     round.fault(&wanted, change, back).await;
 }
 

@@ -58,7 +58,7 @@ pub(in crate::command) struct Check {
     /// The packed probe function, a zip; without it the function is built.
     #[arg(long, value_name = "ZIP")]
     function: Option<PathBuf>,
-    /// Keeps what was measured in docs/measured/ and makes docs/engines-measured.md anew.
+    /// Keeps what was measured in docs/measured/engines/ and makes docs/engines-measured.md anew.
     #[arg(long, conflicts_with = "only")]
     record: bool,
 }

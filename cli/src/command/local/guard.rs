@@ -70,7 +70,7 @@ fn announcement(account: &str, region: &str, before: Option<&Record>) -> String 
          `ikkai-check-…`, and removes them when it ends, also after Ctrl-C"
     );
     let Some(before) = before else {
-        text.push_str("\nno former check was kept in docs/measured/, so there is no count of its calls");
+        text.push_str("\nno former check was kept in docs/measured/engines/, so there is no count of its calls");
         return text;
     };
     let made: Vec<_> = before.made.iter().map(|(kind, count)| format!("{count} × {kind}")).collect();

@@ -8,7 +8,7 @@ use super::record::{Measured, Record};
 use crate::local::checkout::Checkout;
 
 /// One file an engine.
-const FOLDER: &str = "docs/measured";
+const FOLDER: &str = "docs/measured/engines";
 
 /// Made of the records.
 const PAGE: &str = "docs/engines-measured.md";

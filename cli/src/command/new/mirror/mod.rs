@@ -25,8 +25,12 @@ const OWN_PARAMETER: &str = "BillingKeyWindowSeconds";
 /// A member of DynamoDB's, which is not about the consumer.
 const NOT_THE_MODEL: &str = "BillingMode";
 
-/// What the copy says in another way.
-const REPLACED: [(&str, &str); 2] = [("PaymentTimeoutMs", "ProviderTimeoutMs"), ("the payment provider", "the provider")];
+/// What the copy says in another way. A charge in doubt is looked at sooner than other jobs.
+const REPLACED: [(&str, &str); 3] = [
+    ("PaymentTimeoutMs", "ProviderTimeoutMs"),
+    ("the payment provider", "the provider"),
+    ("within 240 minutes", "within 480 minutes"),
+];
 
 /// What the copy's parts say of themselves, by the ends of their names.
 const DESCRIPTIONS: [(&str, &str); 2] = [
