@@ -27,6 +27,9 @@ const QUEUES: [&str; 2] = ["email", "billing.fifo"];
 /// Where their dead letters lie.
 const DEAD_LETTERS: [&str; 2] = ["email-dlq", "billing-dlq.fifo"];
 
+/// A dead letter that is no job.
+pub(crate) const NO_JOB: &str = "no job";
+
 /// The stack.
 pub(crate) struct Stack {
     sqs: MemorySqs,
@@ -88,7 +91,7 @@ impl Stack {
         self.bury("mail-done", |record| (record.status, record.died_at) = (Status::Succeeded, None));
         self.bury("mail-running", |record| (record.status, record.lease_until) = (Status::Running, Some(now + INVOCATION)));
         self.records.put(record("mail-waiting", Status::Accepted, now));
-        let strays = [mail("mail-unrecorded").to_body(), "no job".to_owned()];
+        let strays = [mail("mail-unrecorded").to_body(), NO_JOB.to_owned()];
         self.sqs.bury(QUEUES[0], &strays.map(OutgoingMessage::new));
     }
 

@@ -107,7 +107,9 @@ fn check_places(found: &[MessageContent]) {
     for content in found {
         if let Some(job_id) = id_of(content) {
             assert_eq!(JobId::parse_stored(job_id.as_str()).as_ref(), Ok(job_id));
-            assert_eq!(job_id.is_for_message(), matches!(content, MessageContent::Unreadable { .. }));
+            // A job of a newer schema version may have no key that can be read.
+            let is_newer = matches!(content, MessageContent::Job { schema_version, .. } if *schema_version > KIND.schema_version);
+            assert!(is_newer || job_id.is_for_message() == matches!(content, MessageContent::Unreadable { .. }));
         }
         if let MessageContent::Unreadable { reason, .. } = content {
             assert!(!reason.code.is_empty() && !reason.message.is_empty() && reason.message.len() < 4_096);
