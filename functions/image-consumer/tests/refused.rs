@@ -132,6 +132,13 @@ fn a_jpeg_is_planned_with_the_coefficients_that_its_decoder_may_keep() {
 }
 
 #[test]
+fn a_webp_is_planned_with_the_partition_that_its_frame_may_announce() {
+    // Three bytes say how long it is, and its decoder believes them.
+    let planned = plan(fixture("photo.webp")).unwrap().working_bytes();
+    assert!(planned > 1 << 24, "{planned}");
+}
+
+#[test]
 fn half_a_picture_is_never_a_picture() {
     assert_eq!(render(fixture("truncated.jpg")), Err(PictureError::Truncated { format: "JPEG" }));
     for name in

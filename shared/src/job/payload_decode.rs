@@ -218,6 +218,14 @@ impl<'de> Deserializer<'de> for Node<'de> {
         visitor.visit_newtype_struct(self)
     }
 
+    /// serde_json's own map would take `null` for an empty one.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        match self.input {
+            Input::Value(Value::Object(_)) => self.deserialize_any(visitor),
+            _ => Err(de::Error::invalid_type(self.unexpected(), &"an object")),
+        }
+    }
+
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -249,7 +257,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct identifier ignored_any
     }
 }
 

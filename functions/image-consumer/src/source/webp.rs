@@ -19,9 +19,13 @@ use crate::{
 /// Most bytes of a colour profile or an EXIF block.
 const MAX_METADATA_BYTES: usize = 4 * 1024 * 1024;
 
-/// The frame as decoded, the planes it comes from, and for animations and alpha another copy.
+/// Most bytes that a lossy frame says one of its partitions has (RFC 6386, 9.5: three bytes). The decoder believes it: the memory is taken before it is
+/// seen that the file ends.
+const MAX_PARTITION_BYTES: usize = 1 << 24;
+
+/// The frame as decoded, the planes it comes from, and for animations and alpha another copy; beside them the profile, and a partition.
 pub(super) fn decoding_bytes(pixels: u64, layout: Layout) -> u64 {
-    2 * MAX_METADATA_BYTES as u64 + pixels * (layout.bytes() as u64 + 8)
+    (MAX_METADATA_BYTES + MAX_PARTITION_BYTES) as u64 + pixels * (layout.bytes() as u64 + 8)
 }
 
 pub(super) fn inspect(bytes: &[u8]) -> Result<Source, PictureError> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::job::payload::JobPayload;
 use crate::job::payloads::ReferenceId;
-use crate::job::registry::decode;
+use crate::job::registry::{decode, decode_value};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -272,4 +272,19 @@ fn the_message_of_a_foreign_type_is_replaced_when_it_repeats_the_value() {
     }
     let error = from_value::<Foreign>(&json!({"id": "hunter2"})).unwrap_err();
     assert_eq!((error.pointer.as_str(), error.message.as_str()), ("/id", "the value is not one that this member accepts"));
+}
+
+#[test]
+fn null_is_not_taken_for_an_empty_map() {
+    /// serde_json's map reads `null` as if it were empty.
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Free {
+        any: serde_json::Map<String, Value>,
+    }
+    for other in [json!(null), json!([]), json!("{}"), json!(0)] {
+        let errors = decode_value::<Free>(&json!({ "any": other })).unwrap_err();
+        assert_eq!((errors[0].pointer.as_str(), errors[0].code), ("/any", "wrong_type"));
+        assert!(errors[0].message.starts_with("must be an object, not "), "{}", errors[0]);
+    }
+    assert!(decode_value::<Free>(&json!({"any": {"free": null}})).is_ok());
 }
