@@ -248,14 +248,15 @@ impl<H: Handler> BatchProcessor<H> {
             };
             lane.pass(outcome.blocks(), hold_after_death, batch.entries);
             report::ended(&self.core, &batch.received[entry.message], &run, &outcome, batch.invocation);
+            let at = self.core.clock.now();
             settled.push(Settled {
                 entry: index,
                 job_id: run.job_id,
                 completion: run.completion,
-                disposition: outcome.disposition(),
+                disposition: outcome.disposition(at),
                 outcome,
                 follows,
-                at: self.core.clock.now(),
+                at,
             });
         }
         (lane, settled)
