@@ -86,7 +86,7 @@ impl<'a, H: Handler> Closing<'a, H> {
         let mut response = SqsBatchResponse::default();
         // Whatever has no verdict is not known to be done.
         let silent = (0..self.received.len()).filter(|index| !messages.iter().any(|message| message.message == *index));
-        // SQS may deliver a message twice in one batch; it is reported once.
+        // Equal ids over different bodies are two messages here and one for SQS.
         let mut reported = HashSet::new();
         for index in failed.iter().map(|message| message.message).chain(silent) {
             let message_id = &self.received[index].message_id;
