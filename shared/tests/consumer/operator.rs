@@ -2,8 +2,8 @@
 
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{
-    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, Outcome, PutBack, Resolution, Status, Takeover,
-    Verdict, transition,
+    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, Outcome, PUT_BACK_SEND_LEASE, PutBack, Resolution,
+    Status, Takeover, Verdict, transition,
 };
 use ikkai::job::{IdempotencyKey, JobId, JobType, payload_digest};
 use serde_json::{Value, json};
@@ -148,7 +148,9 @@ fn every_status_has_its_answer() {
 
 #[test]
 fn a_job_that_is_put_back_starts_afresh_and_keeps_what_it_had_done() {
-    let stored = JobRecord { retry_at: Some(NOW), schema_held_since: Some(NOW), first_effect_at: Some(NOW), ..dead() };
+    let sent = Some(NOW - seconds(400));
+    let stored =
+        JobRecord { retry_at: Some(NOW), schema_held_since: Some(NOW), first_effect_at: Some(NOW), enqueued_at: sent, ..dead() };
     let (next, _) = put_back(&stored);
     let expected = JobRecord {
         status: Status::Accepted,
@@ -159,9 +161,10 @@ fn a_job_that_is_put_back_starts_afresh_and_keeps_what_it_had_done() {
         retry_at: None,
         died_at: None,
         schema_held_since: None,
-        enqueued_at: Some(NOW),
+        send_lease_until: Some(NOW + PUT_BACK_SEND_LEASE),
         put_back_at: Some(NOW),
         updated_at: NOW,
+        enqueued_at: None,
         ..stored
     };
     assert_eq!(next, Some(expected));
@@ -207,11 +210,12 @@ fn a_native_put_back_after_an_operators_is_still_bounded() {
 }
 
 #[test]
-fn a_clients_identical_request_does_not_send_a_job_again_that_was_just_put_back() {
+fn a_job_that_was_just_put_back_is_being_sent_and_never_known_to_be() {
     let waiting = put_back(&dead()).0.unwrap();
     let take_over =
         Event::TakeOverSending { token: "client".into(), send_lease_until: NOW + seconds(90), min_interval: seconds(60) };
-    for (later, verdict) in [(0, Verdict::KnownEnqueued), (59, Verdict::KnownEnqueued), (60, Verdict::SendTakenOver)] {
+    let being_sent = Verdict::SendInProgress(NOW + PUT_BACK_SEND_LEASE);
+    for (later, verdict) in [(0, being_sent.clone()), (30, being_sent), (31, Verdict::SendTakenOver)] {
         assert_eq!(transition(Some(&waiting), &take_over, NOW + seconds(later)).verdict, verdict, "{later} s later");
     }
 }

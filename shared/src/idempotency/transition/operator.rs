@@ -12,6 +12,10 @@ use crate::clock::EpochMillis;
 /// A job remembers so many payloads that patches gave it; messages with older ones are other content.
 const MOST_PATCHED_DIGESTS: usize = 20;
 
+/// So long after a put-back an operator's tool may be sending the job's message. Putting ten records back and sending their messages takes a
+/// second, and some tens of seconds where services have to be asked again.
+pub const PUT_BACK_SEND_LEASE: Duration = Duration::from_secs(30);
+
 /// A put-back of a waiting job is noted once within this time. Shorter than any message takes into a dead-letter queue.
 const NOTED_ONCE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -83,9 +87,10 @@ fn ready(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> JobRecord {
         retry_at: None,
         schema_held_since: None,
         accept_token: None,
-        send_lease_until: None,
-        // A client that repeats its request meanwhile does not send the message a second time.
-        enqueued_at: Some(now),
+        // As with a first request: the message is about to be sent, nobody knows whether it was, and the confirmation is not written. A client
+        // that repeats its request meanwhile is told to wait, and afterwards sends the message itself: a second one does no harm, none does.
+        send_lease_until: Some(now + PUT_BACK_SEND_LEASE),
+        enqueued_at: None,
         put_back_at: Some(now),
         expires_at: None,
         ..put_back(record)
