@@ -136,7 +136,7 @@ fn every_status_has_its_answer() {
         (begun.clone(), Event::PutBack(wish()), Verdict::InDoubt(doubt.clone()), Some(Status::InDoubt)),
         (worn(begun), at_10.clone(), Verdict::InDoubt(doubt), Some(Status::InDoubt)),
         (abandoned(), Event::PutBack(wish()), Verdict::Done(Status::Accepted), Some(Status::Accepted)),
-        (worn(abandoned()), at_10.clone(), Verdict::Quarantined, None),
+        (worn(abandoned()), at_10.clone(), Verdict::Quarantined, Some(Status::Dead)),
         (dead(), Event::PutBack(wish()), Verdict::Done(Status::Accepted), Some(Status::Accepted)),
         (worn(dead()), at_10, Verdict::Quarantined, None),
     ] {
@@ -218,6 +218,29 @@ fn a_job_that_was_just_put_back_is_being_sent_and_never_known_to_be() {
     for (later, verdict) in [(0, being_sent.clone()), (30, being_sent), (31, Verdict::SendTakenOver)] {
         assert_eq!(transition(Some(&waiting), &take_over, NOW + seconds(later)).verdict, verdict, "{later} s later");
     }
+}
+
+#[test]
+fn a_job_whose_last_worker_died_after_its_last_put_back_ends_with_its_reason() {
+    let worn = JobRecord { generation: 10, ..abandoned() };
+    let last_wish = Event::PutBack(PutBack { generation: 10, ..wish() });
+    let (next, verdict) = ask(&worn, &last_wish);
+    let ended = next.expect("an end is written");
+    assert_eq!((verdict, ended.status, ended.crashes), (Verdict::Quarantined, Status::Dead, 1));
+    assert_eq!((ended.last_error.clone(), ended.died_at, ended.lease_until), (Some(LastError::abandoned()), Some(NOW), None));
+    assert_eq!(ask(&ended, &last_wish), (None, Verdict::Quarantined), "a repeated wish finds its own work");
+    let cancelled = ask(&ended, &Event::Cancel { keep_for: seconds(60) });
+    assert_eq!(cancelled.1, Verdict::Cancelled, "and an operator can end it for good");
+
+    let earlier = LastError::new(ErrorClass::Ambiguous, "no_answer", "the provider did not answer");
+    let doubtful = JobRecord { last_error: Some(earlier.clone()), ..worn.clone() };
+    let tried = JobRecord { first_effect_at: Some(NOW - seconds(60)), ..worn.clone() };
+    for (stored, reason) in [(doubtful, earlier), (tried, LastError::crashed_after_effect())] {
+        let (next, verdict) = ask(&stored, &last_wish);
+        assert_eq!((next.unwrap().status, verdict), (Status::InDoubt, Verdict::InDoubt(reason)), "an effect may have happened");
+    }
+    let beyond = Event::PutBack(PutBack { generation: 10, max_generations: u32::MAX, payload: None });
+    assert_eq!(written(&worn, &beyond).status, Status::Accepted, "an operator may go on");
 }
 
 #[test]

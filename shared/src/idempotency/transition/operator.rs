@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::event::{Outcome, PutBack, Resolution, Verdict};
 use super::super::record::{JobRecord, LastError, Status};
-use super::{Transition, die, doubt, ended, put_back, reason};
+use super::{Transition, die, doubt, ended, give_up, put_back, reason};
 use crate::clock::EpochMillis;
 
 /// A job remembers so many payloads that patches gave it; messages with older ones are other content.
@@ -33,7 +33,8 @@ pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: Epoc
         Status::Accepted | Status::RetryScheduled if wish.payload.is_none() || wears(record, wish) => noted(record, now),
         status if !same_life => Transition::answer(Verdict::TooLate(status)),
         Status::Running if record.effect_begun => doubt(&crashed(record), LastError::crashed_after_effect()),
-        Status::Dead | Status::Running if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
+        Status::Running if record.generation >= wish.max_generations => abandoned(record, now),
+        Status::Dead if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
         Status::Running => again(&crashed(record), wish, now),
         Status::Dead | Status::Accepted | Status::RetryScheduled => again(record, wish, now),
     }
@@ -63,6 +64,16 @@ fn crashed(record: &JobRecord) -> JobRecord {
     let tried = || record.first_effect_at.map(|_| LastError::crashed_after_effect());
     let last_error = record.doubt().cloned().or_else(tried).or_else(|| record.last_error.clone());
     JobRecord { crashes: record.crashes.saturating_add(1), last_error, ..record.clone() }
+}
+
+/// Nobody settles the job any more: its worker died, its message is in the dead-letter queue or gone, and it was put back as often as it may be.
+/// Left running it would be kept for ever, and neither be resolved, cancelled nor discarded. So it ends as a claim at its limits ends it.
+fn abandoned(record: &JobRecord, now: EpochMillis) -> Transition {
+    let end = give_up(&crashed(record), LastError::abandoned(), now);
+    match end.verdict {
+        Verdict::Dead(_) => Transition { verdict: Verdict::Quarantined, ..end },
+        _ => end,
+    }
 }
 
 /// Another payload must not run over what the present one may have done.
