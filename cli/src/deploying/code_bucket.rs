@@ -3,6 +3,7 @@
 use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::create_bucket::CreateBucketError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{
     AbortIncompleteMultipartUpload, BucketLifecycleConfiguration, BucketLocationConstraint, BucketVersioningStatus,
@@ -49,7 +50,9 @@ impl CodeBucket {
         format!("{stack}-code-{}-{}", account.id, account.region)
     }
 
-    /// The bucket of a stack; made, and closed to everybody else, if it is not there.
+    /// The bucket of a stack, made if it is not there, with the settings that it has to have.
+    ///
+    /// They are looked at every time: a first deployment that was cut off has left a bucket without them, and nothing else would notice.
     ///
     /// # Errors
     /// S3 refuses, or the bucket belongs to somebody else.
@@ -57,12 +60,14 @@ impl CodeBucket {
         let bucket = Self { client: Client::new(config), name: Self::name_of(stack, account), account: account.clone() };
         // Asked with the account's id: a bucket of this name that somebody else has made is no place for code.
         let head = bucket.client.head_bucket().bucket(&bucket.name).expected_bucket_owner(&account.id).send().await;
-        match head {
-            Ok(_) => return Ok(bucket),
-            Err(error) if status(&error) == Some(404) => {}
-            Err(error) => return Err(bucket.refused("HeadBucket", &error)),
+        if bucket.is_missing("HeadBucket", head)? {
+            bucket.make().await?;
         }
-        bucket.make().await?;
+        bucket.close().await?;
+        bucket.keep_versions().await?;
+        bucket.encrypt().await?;
+        bucket.tidy().await?;
+        bucket.refuse_plain_http().await?;
         Ok(bucket)
     }
 
@@ -93,38 +98,78 @@ impl CodeBucket {
     }
 
     async fn make(&self) -> Result<(), CodeBucketError> {
-        let (client, name) = (&self.client, &self.name);
-        let mut create = client.create_bucket().bucket(name);
+        let mut create = self.client.create_bucket().bucket(&self.name);
         if self.account.region != UNNAMED_REGION {
             let place = BucketLocationConstraint::from(self.account.region.as_str());
             create = create.create_bucket_configuration(CreateBucketConfiguration::builder().location_constraint(place).build());
         }
-        create.send().await.map_err(|error| self.refused("CreateBucket", &error))?;
+        match create.send().await {
+            // Another deployment of the stack was faster.
+            Err(error) if error.as_service_error().is_some_and(CreateBucketError::is_bucket_already_owned_by_you) => Ok(()),
+            made => made.map(drop).map_err(|error| self.refused("CreateBucket", &error)),
+        }
+    }
 
+    // -- settings that are the same in every bucket ----------------------------------------------------------------------------
+
+    async fn close(&self) -> Result<(), CodeBucketError> {
         let block = PublicAccessBlockConfiguration::builder();
         let block =
             block.block_public_acls(true).block_public_policy(true).ignore_public_acls(true).restrict_public_buckets(true);
-        let block = client.put_public_access_block().bucket(name).public_access_block_configuration(block.build());
-        block.send().await.map_err(|error| self.refused("PutPublicAccessBlock", &error))?;
+        let put = self.client.put_public_access_block().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        let put = put.public_access_block_configuration(block.build()).send().await;
+        put.map(drop).map_err(|error| self.refused("PutPublicAccessBlock", &error))
+    }
 
-        client
-            .put_bucket_encryption()
-            .bucket(name)
-            .server_side_encryption_configuration(encryption())
-            .send()
-            .await
-            .map_err(|error| self.refused("PutBucketEncryption", &error))?;
-
+    async fn keep_versions(&self) -> Result<(), CodeBucketError> {
         let versions = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
-        let versions = client.put_bucket_versioning().bucket(name).versioning_configuration(versions);
-        versions.send().await.map_err(|error| self.refused("PutBucketVersioning", &error))?;
+        let put = self.client.put_bucket_versioning().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        let put = put.versioning_configuration(versions).send().await;
+        put.map(drop).map_err(|error| self.refused("PutBucketVersioning", &error))
+    }
 
-        let lifecycle = client.put_bucket_lifecycle_configuration().bucket(name).lifecycle_configuration(lifecycle());
-        lifecycle.send().await.map_err(|error| self.refused("PutBucketLifecycleConfiguration", &error))?;
+    // -- settings that somebody may have replaced on purpose: a key of their own, a stricter policy. Only what is missing is set -----
 
-        let policy = client.put_bucket_policy().bucket(name).policy(tls_only(name, self.account.partition()));
-        policy.send().await.map_err(|error| self.refused("PutBucketPolicy", &error))?;
-        Ok(())
+    async fn encrypt(&self) -> Result<(), CodeBucketError> {
+        let get = self.client.get_bucket_encryption().bucket(&self.name).expected_bucket_owner(&self.account.id).send().await;
+        if !self.is_missing("GetBucketEncryption", get)? {
+            return Ok(());
+        }
+        let put = self.client.put_bucket_encryption().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        let put = put.server_side_encryption_configuration(encryption()).send().await;
+        put.map(drop).map_err(|error| self.refused("PutBucketEncryption", &error))
+    }
+
+    async fn tidy(&self) -> Result<(), CodeBucketError> {
+        let get = self.client.get_bucket_lifecycle_configuration().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        if !self.is_missing("GetBucketLifecycleConfiguration", get.send().await)? {
+            return Ok(());
+        }
+        let put = self.client.put_bucket_lifecycle_configuration().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        let put = put.lifecycle_configuration(lifecycle()).send().await;
+        put.map(drop).map_err(|error| self.refused("PutBucketLifecycleConfiguration", &error))
+    }
+
+    async fn refuse_plain_http(&self) -> Result<(), CodeBucketError> {
+        let get = self.client.get_bucket_policy().bucket(&self.name).expected_bucket_owner(&self.account.id).send().await;
+        if !self.is_missing("GetBucketPolicy", get)? {
+            return Ok(());
+        }
+        let put = self.client.put_bucket_policy().bucket(&self.name).expected_bucket_owner(&self.account.id);
+        let put = put.policy(tls_only(&self.name, self.account.partition())).send().await;
+        put.map(drop).map_err(|error| self.refused("PutBucketPolicy", &error))
+    }
+
+    /// Whether what was asked for is not there. S3 answers 404 for a bucket and for each setting of one.
+    fn is_missing<T, E>(&self, call: &'static str, asked: Result<T, SdkError<E>>) -> Result<bool, CodeBucketError>
+    where
+        E: std::error::Error + ProvideErrorMetadata + 'static,
+    {
+        match asked {
+            Ok(_) => Ok(false),
+            Err(error) if status(&error) == Some(404) => Ok(true),
+            Err(error) => Err(self.refused(call, &error)),
+        }
     }
 
     fn refused<E>(&self, call: &'static str, error: &SdkError<E>) -> CodeBucketError

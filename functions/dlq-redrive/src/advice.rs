@@ -19,6 +19,10 @@ pub(crate) struct Subject<'a> {
     pub(crate) verdict: VerdictCode,
 }
 
+/// What an operator does about a running job whose lease is over, before anything else can be done about it.
+pub(crate) const WORKER_DIED: &str =
+    "its worker died: redrive it, and it runs again, or is dead or in doubt where it cannot; or discard it";
+
 /// The advice, in one sentence.
 pub(crate) fn advice(subject: Subject<'_>, now: EpochMillis) -> String {
     match subject.verdict {
@@ -95,7 +99,11 @@ fn to_redrive(subject: Subject<'_>, now: EpochMillis) -> String {
              job as in doubt, and then it has to be resolved"
                 .to_owned()
         }
-        Status::Running => "its worker died and nobody took the job over; look at the consumer's log, then redrive it".to_owned(),
+        Status::Running => {
+            "its worker died and nobody took the job over; look at the consumer's log, then redrive it. If it was put back as often as it may \
+             be, it is dead or in doubt then: resolve it, discard it, or redrive it with overrideQuarantine"
+                .to_owned()
+        }
         _ => record.last_error.as_ref().map_or_else(|| "redrive it".to_owned(), by_reason),
     }
 }

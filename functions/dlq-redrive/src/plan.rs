@@ -11,9 +11,10 @@ use crate::protocol::VerdictCode;
 /// What is to be done with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Prepare these records, send the message, delete it.
+    /// Prepare these records; where one of them runs then, send the message and delete it.
     Send {
-        /// Jobs whose records are put back first, with the generation that was read; one that waits only notes that its message was sent anew.
+        /// Jobs whose records are put back first, with the generation that was read; one that waits only notes that its message was sent anew,
+        /// and one whose worker died and that cannot run again gets its end.
         resets: Vec<(JobId, u32)>,
         /// The body is made again from this job's record: an operator has mended its payload.
         rebuilt_from: Option<JobId>,
@@ -106,9 +107,9 @@ fn job(record: &JobRecord, digest: Option<&str>, rules: Rules, now: EpochMillis)
         Status::InDoubt => Part::Stay(VerdictCode::InDoubt),
         Status::Accepted | Status::RetryScheduled => again(),
         Status::Running if !record.lease_is_over(now) => Part::Stay(VerdictCode::Running),
-        // The reset writes that it is in doubt.
-        Status::Running if record.effect_begun => again(),
-        Status::Running | Status::Dead => reset(),
+        // The reset writes that it is in doubt, or dead where it was put back as often as it may be: nobody else does.
+        Status::Running => again(),
+        Status::Dead => reset(),
         _ => Part::Stay(VerdictCode::RecordFailed),
     }
 }

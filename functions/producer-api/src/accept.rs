@@ -145,7 +145,7 @@ impl Acceptor {
             }
             Ok(Verdict::KnownEnqueued) => Err(Ok(Accepted::before(&found))),
             Ok(Verdict::SendInProgress(_)) => {
-                let detail = "an identical request is putting this job into the queue; repeat this one";
+                let detail = "an identical request, or an operator, is putting this job into the queue; repeat this one";
                 let problem = Problem::new(Code::SendInProgress, detail).retry_after(SOON);
                 Err(Err(problem.about(&found.job_id, found.status)))
             }

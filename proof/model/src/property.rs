@@ -145,10 +145,6 @@ pub fn has_ended(protocol: &Protocol, world: &World) -> bool {
         Status::Succeeded | Status::Cancelled => true,
         Status::Dead => kept.record().generation >= protocol.scope.max_generations || !protocol.scope.redrive,
         Status::InDoubt => !protocol.scope.resolve,
-        // Its last worker died, and it was put back as often as it may: somebody has to override the quarantine.
-        Status::Running => {
-            kept.record().lease_is_over(crate::times::NOW) && kept.record().generation >= protocol.scope.max_generations
-        }
         _ => false,
     }
 }

@@ -162,7 +162,7 @@ impl Poller {
         let answer = mutated::answer(world, answer, batch);
         let Ok(response) = answer else {
             world.tell(&self.inbox.actor.name, || "the invocation failed: everything comes back".to_owned());
-            batch.iter().for_each(|message| self.look_at_failed(message, batch));
+            batch.iter().for_each(|message| self.look_at_failed(message));
             return Vec::new();
         };
         if world.is_mutant(Mutant::PartialFailuresIgnored) {
@@ -178,18 +178,14 @@ impl Poller {
             Report::Failed(failed) => {
                 world.tell(&self.inbox.actor.name, || format!("{} of {} failed", failed.len(), ids.len()));
                 let (failed, done): (Vec<_>, Vec<_>) = batch.iter().partition(|message| failed.contains(&message.message_id));
-                failed.into_iter().for_each(|message| self.look_at_failed(message, batch));
+                failed.into_iter().for_each(|message| self.look_at_failed(message));
                 done
             }
         }
     }
 
     /// Where every call of the worker went well, what it has reported comes back in time.
-    fn look_at_failed(&self, message: &ReceivedMessage, batch: &[ReceivedMessage]) {
-        if batch.iter().filter(|other| other.message_id == message.message_id).count() > 1 {
-            // Its second appearance has waited for the lease of the first.
-            return;
-        }
+    fn look_at_failed(&self, message: &ReceivedMessage) {
         if let Some(sandbox) = &self.sandbox
             && !sandbox.actor.met_trouble()
         {

@@ -21,7 +21,7 @@ use super::handler::Handler;
 use super::lane::{Lane, lanes};
 use super::outcome::Outcome;
 use super::rate::RateLimit;
-use super::received::Received;
+use super::received::{Received, each_once};
 use super::record::{JobRun, Stop, Turn};
 use super::report;
 use super::settings::{ConsumerSettings, FifoAfterDeath};
@@ -155,6 +155,7 @@ impl<H: Handler> BatchProcessor<H> {
         }
         let queue = &self.core.settings.queue_name;
         let received = records.into_iter().map(|record| Received::new(record, queue)).collect::<Result<Vec<_>, _>>()?;
+        let received = each_once(received);
         let budget = Budget::new(self.core.clock.now(), invocation.deadline, &self.core.settings);
 
         let entries = entries(&self.core, &received);
@@ -248,14 +249,15 @@ impl<H: Handler> BatchProcessor<H> {
             };
             lane.pass(outcome.blocks(), hold_after_death, batch.entries);
             report::ended(&self.core, &batch.received[entry.message], &run, &outcome, batch.invocation);
+            let at = self.core.clock.now();
             settled.push(Settled {
                 entry: index,
                 job_id: run.job_id,
                 completion: run.completion,
-                disposition: outcome.disposition(),
+                disposition: outcome.disposition(at),
                 outcome,
                 follows,
-                at: self.core.clock.now(),
+                at,
             });
         }
         (lane, settled)

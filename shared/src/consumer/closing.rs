@@ -86,7 +86,7 @@ impl<'a, H: Handler> Closing<'a, H> {
         let mut response = SqsBatchResponse::default();
         // Whatever has no verdict is not known to be done.
         let silent = (0..self.received.len()).filter(|index| !messages.iter().any(|message| message.message == *index));
-        // SQS may deliver a message twice in one batch; it is reported once.
+        // Equal ids over different bodies are two messages here and one for SQS.
         let mut reported = HashSet::new();
         for index in failed.iter().map(|message| message.message).chain(silent) {
             let message_id = &self.received[index].message_id;
@@ -118,23 +118,23 @@ impl<'a, H: Handler> Closing<'a, H> {
 
     /// Followers in a FIFO group first, so that none of them is ever invisible for longer than its head.
     async fn set_visibility(&self, failed: &[&Folded<'_>]) {
-        let change = |message: &&&Folded<'_>| {
-            let visible_in = match message.disposition {
-                Disposition::ComeBack(after) | Disposition::ToDeadLetterQueue(after) => after,
-                Disposition::Acknowledge | Disposition::Leave => return None,
-            };
-            let receipt_handle = self.received[message.message].receipt_handle.clone()?;
-            Some(VisibilityChange { receipt_handle, visible_in })
+        for follows in [Follows::FailedHead, Follows::Nobody] {
+            let now = self.core.clock.now();
+            let messages = failed.iter().filter(|message| message.follows == follows);
+            let changes: Vec<_> = messages.filter_map(|message| self.visibility(message, now)).collect();
+            self.core.change_visibility(&changes, self.answer_by).await;
+        }
+    }
+
+    /// SQS counts from the call, so what is left of the wait is what it is told, rounded up to whole seconds there: whatever a job waits for,
+    /// its message never comes out before, which would cost a receive for nothing.
+    fn visibility(&self, message: &Folded<'_>, now: EpochMillis) -> Option<VisibilityChange> {
+        let due = match message.disposition {
+            Disposition::ComeBack(due) | Disposition::ToDeadLetterQueue(due) => due,
+            Disposition::Acknowledge | Disposition::Leave => return None,
         };
-        let followers: Vec<_> = failed
-            .iter()
-            .filter(|message| message.follows == Follows::FailedHead)
-            .filter_map(|message| change(&message))
-            .collect();
-        let heads: Vec<_> =
-            failed.iter().filter(|message| message.follows == Follows::Nobody).filter_map(|message| change(&message)).collect();
-        self.core.change_visibility(&followers, self.answer_by).await;
-        self.core.change_visibility(&heads, self.answer_by).await;
+        let receipt_handle = self.received[message.message].receipt_handle.clone()?;
+        Some(VisibilityChange { receipt_handle, visible_in: due.since(now) })
     }
 
     /// Nothing to acknowledge, and everything that was started failed in a way that may go away.

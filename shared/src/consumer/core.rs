@@ -43,11 +43,10 @@ impl<H: Handler> Core<H> {
         self.settings.queue_name.is_fifo()
     }
 
-    /// Whether a message must not simply come back after this time: its next receive could be its last, or the queue's retention could
+    /// Whether a message must not simply come back at this moment: its next receive could be its last, or the queue's retention could
     /// remove it. Retention is counted from the send, so the first half of it is enough for anything ordinary.
-    pub(super) fn must_be_renewed(&self, received: &Received, after: Duration) -> bool {
+    pub(super) fn must_be_renewed(&self, received: &Received, back_at: EpochMillis) -> bool {
         let receives_run_low = received.receive_count.saturating_add(1) >= self.settings.max_receive_count;
-        let back_at = self.clock.now() + after;
         let grows_old = received.sent_at.is_some_and(|sent| back_at.since(sent) > self.settings.queue_retention / 2);
         receives_run_low || grows_old
     }

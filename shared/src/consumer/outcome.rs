@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::clock::EpochMillis;
 use crate::idempotency::{ErrorClass, LastError};
 
 /// What became of one job. A closed set: nothing else can come out of the pipeline.
@@ -45,15 +46,16 @@ pub enum Outcome {
     Unrecorded(Duration, LastError),
 }
 
-/// What happens to the message.
+/// What happens to the message. Moments and not delays: a job that settled early in a long batch has waited for a part of its time when the batch
+/// closes, and SQS counts from then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disposition {
     /// Not reported: SQS deletes it.
     Acknowledge,
-    /// Reported, visible again after this time; renewed instead where its receives run low.
-    ComeBack(Duration),
-    /// Reported and visible after this time: the redrive policy moves it when its receives are used up.
-    ToDeadLetterQueue(Duration),
+    /// Reported, visible again at this moment; renewed instead where its receives run low.
+    ComeBack(EpochMillis),
+    /// Reported and visible at this moment: the redrive policy moves it when its receives are used up.
+    ToDeadLetterQueue(EpochMillis),
     /// Reported, its visibility left alone: another worker's receipt rules. Renewed on its last receive: there is no other receipt then.
     Leave,
 }
@@ -77,17 +79,17 @@ impl Disposition {
         match (self, other) {
             (Self::Leave, _) | (_, Self::Leave) => Self::Leave,
             (Self::ComeBack(one), Self::ComeBack(other)) => Self::ComeBack(one.min(other)),
-            (Self::ComeBack(after), _) | (_, Self::ComeBack(after)) => Self::ComeBack(after),
+            (Self::ComeBack(due), _) | (_, Self::ComeBack(due)) => Self::ComeBack(due),
             (Self::ToDeadLetterQueue(one), Self::ToDeadLetterQueue(other)) => Self::ToDeadLetterQueue(one.max(other)),
-            (Self::ToDeadLetterQueue(after), _) | (_, Self::ToDeadLetterQueue(after)) => Self::ToDeadLetterQueue(after),
+            (Self::ToDeadLetterQueue(due), _) | (_, Self::ToDeadLetterQueue(due)) => Self::ToDeadLetterQueue(due),
             (Self::Acknowledge, Self::Acknowledge) => Self::Acknowledge,
         }
     }
 }
 
 impl Outcome {
-    /// The whole table. Fails closed: only what is known to be done is acknowledged.
-    pub(super) fn disposition(&self) -> Disposition {
+    /// The whole table, for an outcome that was decided at the moment `at`. Fails closed: only what is known to be done is acknowledged.
+    pub(super) fn disposition(&self, at: EpochMillis) -> Disposition {
         match self {
             Self::Succeeded | Self::Duplicate | Self::Cancelled | Self::Skipped(_) => Disposition::Acknowledge,
             Self::Retried(after, _)
@@ -96,13 +98,16 @@ impl Outcome {
             | Self::CircuitOpen(after)
             | Self::Waits(after)
             | Self::SchemaHeld(after)
-            | Self::Unrecorded(after, _) => Disposition::ComeBack(*after),
-            Self::Continued | Self::NotStarted => Disposition::ComeBack(Duration::ZERO),
-            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => {
-                Disposition::ToDeadLetterQueue(Duration::ZERO)
-            }
+            | Self::Unrecorded(after, _) => Disposition::ComeBack(at + *after),
+            Self::Continued | Self::NotStarted => Disposition::ComeBack(at),
+            Self::Died(_) | Self::InDoubt(_) | Self::EndedBefore(_) | Self::Poison(_) => Disposition::ToDeadLetterQueue(at),
             Self::LeaseLost => Disposition::Leave,
         }
+    }
+
+    /// Whether nothing is left to do for the job's message.
+    pub(super) const fn is_done(&self) -> bool {
+        matches!(self, Self::Succeeded | Self::Duplicate | Self::Cancelled | Self::Skipped(_))
     }
 
     /// The name in logs.
@@ -197,7 +202,7 @@ mod tests {
     use super::*;
 
     fn dispositions() -> impl Strategy<Value = Disposition> {
-        let time = || (0u64..50_000).prop_map(Duration::from_secs);
+        let time = || (0i64..50_000).prop_map(EpochMillis::from_i64);
         prop_oneof![
             Just(Disposition::Acknowledge),
             time().prop_map(Disposition::ComeBack),
@@ -207,14 +212,13 @@ mod tests {
     }
 
     /// How much a disposition presses; the greatest decides.
-    fn urgency(disposition: Disposition) -> (u8, i128) {
-        let (rank, after) = match disposition {
+    fn urgency(disposition: Disposition) -> (u8, i64) {
+        match disposition {
             Disposition::Acknowledge => (0, 0),
-            Disposition::ToDeadLetterQueue(after) => (1, i128::try_from(after.as_millis()).unwrap()),
-            Disposition::ComeBack(after) => (2, -i128::try_from(after.as_millis()).unwrap()),
+            Disposition::ToDeadLetterQueue(due) => (1, due.as_i64()),
+            Disposition::ComeBack(due) => (2, -due.as_i64()),
             Disposition::Leave => (3, 0),
-        };
-        (rank, after)
+        }
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! A message as it came from the queue, with what the pipeline reads out of its envelope.
 
+use std::collections::HashMap;
+
 use aws_lambda_events::sqs::SqsMessage;
 
 use super::batch::BatchError;
@@ -51,4 +53,28 @@ impl Received {
     pub(super) fn body(&self) -> &str {
         self.message.body.as_deref().unwrap_or_default()
     }
+}
+
+/// Each message of a batch once, where it stood first. A standard queue may hand a message out twice, also into one batch
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html>):
+///
+/// ```text
+/// the first appearance claims the job, fails, and waits for its backoff
+/// the second one finds the job claimed, and waits for the end of the lease: its call comes last and is what SQS keeps
+/// ```
+///
+/// So there is one run, one visibility and one report; and what the first appearance has done is known to be done. The newest receipt counts,
+/// because SQS may ignore an older one. Equal ids over different bodies are not SQS's doing: nothing is known about one from the other.
+pub(super) fn each_once(all: Vec<Received>) -> Vec<Received> {
+    let mut places: HashMap<(String, Option<String>), usize> = HashMap::with_capacity(all.len());
+    let mut once: Vec<Received> = Vec::with_capacity(all.len());
+    for received in all {
+        let place = *places.entry((received.message_id.clone(), received.message.body.clone())).or_insert(once.len());
+        match once.get_mut(place) {
+            Some(earlier) if received.receive_count >= earlier.receive_count => *earlier = received,
+            Some(_) => {}
+            None => once.push(received),
+        }
+    }
+    once
 }

@@ -3,7 +3,7 @@
 use super::batch::Invocation;
 use super::core::Core;
 use super::handler::Handler;
-use super::outcome::{Disposition, Outcome};
+use super::outcome::Outcome;
 use super::received::Received;
 use super::record::JobRun;
 use crate::job::JobId;
@@ -40,10 +40,7 @@ fn count<H: Handler>(core: &Core<H>, received: &Received, run: &JobRun<'_, H>, o
         core.metrics.count(metric, job_type, 1);
     }
     // The age metric of a queue leaves out messages received three times and more, so poison is counted here as well.
-    if received.receive_count == 3
-        && outcome.disposition() != Disposition::Acknowledge
-        && !matches!(outcome, Outcome::Continued | Outcome::Poison(_))
-    {
+    if received.receive_count == 3 && !outcome.is_done() && !matches!(outcome, Outcome::Continued | Outcome::Poison(_)) {
         core.metrics.count(Metric::PoisonSeen, job_type, 1);
     }
     if let Some(failed) = outcome.attempt_failed() {

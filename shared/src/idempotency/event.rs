@@ -327,7 +327,7 @@ pub enum Verdict {
     OtherGeneration(u32),
     /// The job was not given up: it waits for a message, and may be sent one.
     Waiting(Status),
-    /// Put back as often as it may be.
+    /// Put back as often as it may be. The job is dead; also one whose worker died, from now on.
     Quarantined,
     /// There is no such record.
     Missing,

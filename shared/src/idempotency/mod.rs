@@ -64,5 +64,5 @@ pub use memory::MemoryStore;
 pub use record::{ErrorClass, JobRecord, LastError, Status};
 pub use store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};
 pub(crate) use transition::was_put_back;
-pub use transition::{NOT_DUE_TOLERANCE, PUT_BACK_MARGIN, Transition, transition};
+pub use transition::{NOT_DUE_TOLERANCE, PUT_BACK_MARGIN, PUT_BACK_SEND_LEASE, Transition, transition};
 pub use view::{JobView, JobViews};

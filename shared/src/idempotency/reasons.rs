@@ -23,6 +23,16 @@ impl LastError {
         )
     }
 
+    /// The reason of a job whose worker died, and that an operator cannot put back any more.
+    #[must_use]
+    pub fn abandoned() -> Self {
+        Self::new(
+            ErrorClass::Crash,
+            "abandoned",
+            "its last worker died before it could settle it, and the job cannot be put back any more",
+        )
+    }
+
     /// The reason of a job in doubt that an operator wants to run again.
     #[must_use]
     pub fn resolved_to_run_again() -> Self {

@@ -73,7 +73,7 @@ pub struct JobRecord {
     pub died_at: Option<EpochMillis>,
     /// Which request owns the sending of an accepted job.
     pub accept_token: Option<String>,
-    /// The owner of `accept_token` may be sending up to this moment.
+    /// Whoever has accepted the job, or put it back, may be sending its message up to this moment.
     pub send_lease_until: Option<EpochMillis>,
     /// When a repeated send of an accepted job was confirmed.
     pub enqueued_at: Option<EpochMillis>,

@@ -18,6 +18,7 @@ mod running;
 
 use std::time::Duration;
 
+pub use self::operator::PUT_BACK_SEND_LEASE;
 use self::operator::{put_back_by_operator, resolve};
 use self::running::{begin_effect, complete, fail, renew, save_progress};
 use super::event::{Claim, EffectPolicy, Event, Takeover, Verdict};

@@ -1,5 +1,6 @@
 //! One job, several deliveries, workers that die and answers that get lost: the effect happens once.
 
+use aws_lambda_events::sqs::SqsMessage;
 use ikkai::clock::{Clock, EpochMillis};
 use ikkai::consumer::Failure;
 use ikkai::idempotency::{JobRecord, Status};
@@ -38,6 +39,56 @@ async fn the_same_job_twice_in_one_batch_has_one_effect() {
     assert_eq!(handler.effects_of("a"), 1);
     assert!(run(&bench, [MessageBuilder::email("a").message_id("copy")]).await.failed.is_empty());
     assert_eq!(handler.effects_of("a"), 1);
+}
+
+/// A message as SQS hands it out twice into one batch: the second receive has a receipt of its own.
+fn twice(message: &MessageBuilder) -> [SqsMessage; 2] {
+    let mut again = message.clone().received(2).build();
+    again.receipt_handle = Some("receipt-of-the-second-receive".to_owned());
+    [message.build(), again]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_twice_in_one_batch_is_run_once_and_waits_for_the_backoff_of_that_run() {
+    let fails = Failure::retry("provider_error", "the provider failed").after(seconds(7));
+    let handler = Scripted::new().on("a", [Step::Sleep(seconds(1)), Step::Fail(fails)]);
+    for reversed in [false, true] {
+        let bench = Bench::timed_with(handler.clone(), settings());
+        let mut batch = twice(&MessageBuilder::email("a"));
+        if reversed {
+            batch.reverse();
+        }
+        let answer = bench.run_batch(batch).await.expect("the invocation answers");
+        assert_eq!(answer.failed, ["a"], "reported, and once");
+        let waiting = record(&bench, &MessageBuilder::email("a"));
+        assert_eq!((waiting.status, waiting.attempts), (Status::RetryScheduled, 1));
+        let changes: Vec<_> = bench.queue.visibility_calls().into_iter().flatten().collect();
+        let [change] = changes.as_slice() else { panic!("one change for one message: {changes:?}") };
+        assert_eq!((change.visible_in, change.receipt_handle.as_str()), (seconds(7), "receipt-of-the-second-receive"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_twice_in_one_batch_whose_job_is_done_is_acknowledged() {
+    let handler = Scripted::new().on("a", slow_effect());
+    let bench = Bench::timed(handler.clone());
+    let answer = bench.run_batch(twice(&MessageBuilder::email("a"))).await.expect("the invocation answers");
+    assert!(answer.failed.is_empty(), "what is done needs no second look: {:?}", answer.failed);
+    assert_eq!((handler.starts_of("a"), handler.effects_of("a")), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_id_over_two_bodies_is_no_repetition_and_fails_where_either_does() {
+    let handler = Scripted::new();
+    for reversed in [false, true] {
+        let bench = Bench::timed_with(handler.clone(), settings());
+        let mut batch = [MessageBuilder::email("a"), MessageBuilder::new("a", "not a job")];
+        if reversed {
+            batch.reverse();
+        }
+        assert_eq!(run(&bench, batch).await.failed, ["a"]);
+        assert_eq!(record(&bench, &MessageBuilder::email("a")).status, Status::Succeeded);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,8 +2,8 @@
 
 use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{
-    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, Outcome, PutBack, Resolution, Status, Takeover,
-    Verdict, transition,
+    Claim, ClaimRules, EffectPolicy, ErrorClass, Event, JobRecord, LastError, Outcome, PUT_BACK_SEND_LEASE, PutBack, Resolution,
+    Status, Takeover, Verdict, transition,
 };
 use ikkai::job::{IdempotencyKey, JobId, JobType, payload_digest};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ fn every_status_has_its_answer() {
         (begun.clone(), Event::PutBack(wish()), Verdict::InDoubt(doubt.clone()), Some(Status::InDoubt)),
         (worn(begun), at_10.clone(), Verdict::InDoubt(doubt), Some(Status::InDoubt)),
         (abandoned(), Event::PutBack(wish()), Verdict::Done(Status::Accepted), Some(Status::Accepted)),
-        (worn(abandoned()), at_10.clone(), Verdict::Quarantined, None),
+        (worn(abandoned()), at_10.clone(), Verdict::Quarantined, Some(Status::Dead)),
         (dead(), Event::PutBack(wish()), Verdict::Done(Status::Accepted), Some(Status::Accepted)),
         (worn(dead()), at_10, Verdict::Quarantined, None),
     ] {
@@ -148,7 +148,9 @@ fn every_status_has_its_answer() {
 
 #[test]
 fn a_job_that_is_put_back_starts_afresh_and_keeps_what_it_had_done() {
-    let stored = JobRecord { retry_at: Some(NOW), schema_held_since: Some(NOW), first_effect_at: Some(NOW), ..dead() };
+    let sent = Some(NOW - seconds(400));
+    let stored =
+        JobRecord { retry_at: Some(NOW), schema_held_since: Some(NOW), first_effect_at: Some(NOW), enqueued_at: sent, ..dead() };
     let (next, _) = put_back(&stored);
     let expected = JobRecord {
         status: Status::Accepted,
@@ -159,9 +161,10 @@ fn a_job_that_is_put_back_starts_afresh_and_keeps_what_it_had_done() {
         retry_at: None,
         died_at: None,
         schema_held_since: None,
-        enqueued_at: Some(NOW),
+        send_lease_until: Some(NOW + PUT_BACK_SEND_LEASE),
         put_back_at: Some(NOW),
         updated_at: NOW,
+        enqueued_at: None,
         ..stored
     };
     assert_eq!(next, Some(expected));
@@ -207,13 +210,37 @@ fn a_native_put_back_after_an_operators_is_still_bounded() {
 }
 
 #[test]
-fn a_clients_identical_request_does_not_send_a_job_again_that_was_just_put_back() {
+fn a_job_that_was_just_put_back_is_being_sent_and_never_known_to_be() {
     let waiting = put_back(&dead()).0.unwrap();
     let take_over =
         Event::TakeOverSending { token: "client".into(), send_lease_until: NOW + seconds(90), min_interval: seconds(60) };
-    for (later, verdict) in [(0, Verdict::KnownEnqueued), (59, Verdict::KnownEnqueued), (60, Verdict::SendTakenOver)] {
+    let being_sent = Verdict::SendInProgress(NOW + PUT_BACK_SEND_LEASE);
+    for (later, verdict) in [(0, being_sent.clone()), (30, being_sent), (31, Verdict::SendTakenOver)] {
         assert_eq!(transition(Some(&waiting), &take_over, NOW + seconds(later)).verdict, verdict, "{later} s later");
     }
+}
+
+#[test]
+fn a_job_whose_last_worker_died_after_its_last_put_back_ends_with_its_reason() {
+    let worn = JobRecord { generation: 10, ..abandoned() };
+    let last_wish = Event::PutBack(PutBack { generation: 10, ..wish() });
+    let (next, verdict) = ask(&worn, &last_wish);
+    let ended = next.expect("an end is written");
+    assert_eq!((verdict, ended.status, ended.crashes), (Verdict::Quarantined, Status::Dead, 1));
+    assert_eq!((ended.last_error.clone(), ended.died_at, ended.lease_until), (Some(LastError::abandoned()), Some(NOW), None));
+    assert_eq!(ask(&ended, &last_wish), (None, Verdict::Quarantined), "a repeated wish finds its own work");
+    let cancelled = ask(&ended, &Event::Cancel { keep_for: seconds(60) });
+    assert_eq!(cancelled.1, Verdict::Cancelled, "and an operator can end it for good");
+
+    let earlier = LastError::new(ErrorClass::Ambiguous, "no_answer", "the provider did not answer");
+    let doubtful = JobRecord { last_error: Some(earlier.clone()), ..worn.clone() };
+    let tried = JobRecord { first_effect_at: Some(NOW - seconds(60)), ..worn.clone() };
+    for (stored, reason) in [(doubtful, earlier), (tried, LastError::crashed_after_effect())] {
+        let (next, verdict) = ask(&stored, &last_wish);
+        assert_eq!((next.unwrap().status, verdict), (Status::InDoubt, Verdict::InDoubt(reason)), "an effect may have happened");
+    }
+    let beyond = Event::PutBack(PutBack { generation: 10, max_generations: u32::MAX, payload: None });
+    assert_eq!(written(&worn, &beyond).status, Status::Accepted, "an operator may go on");
 }
 
 #[test]

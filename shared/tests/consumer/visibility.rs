@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use ikkai::clock::Clock;
-use ikkai::consumer::ConsumerSettings;
+use ikkai::consumer::{ConsumerSettings, Failure};
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::queue::QueueError;
 use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall, StoreFault};
+use ikkai::visibility::visibility_seconds;
 
 use crate::script::{
     Scripted, Step, after, captured, code, counted, killed_after, long_running, millis, permanent, record, retry, run, seconds,
-    visible_in,
+    settings, visible_in,
 };
 
 /// Lets the next call through.
@@ -205,6 +206,44 @@ async fn waiting_for_the_rate_keeps_the_lease_too() {
     };
     let (answer, ()) = tokio::join!(run(&bench, ["a", "b"].map(MessageBuilder::email)), watch);
     assert!(answer.failed.is_empty());
+}
+
+// -- the wait of a job in a long batch ---------------------------------------------------------------------------------------------
+
+/// Fails, and asks for this wait.
+fn retry_after(wait: Duration) -> Step {
+    Step::Fail(Failure::retry("provider_error", "the provider failed").after(wait))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_failed_early_in_a_long_batch_comes_back_when_it_is_due_and_never_before() {
+    // It failed at once; the batch took 17.3 s more, and the job has waited for them.
+    let handler = Scripted::new().on("a", [retry_after(seconds(60))]).on("c", [Step::Sleep(millis(17_300)), Step::Effect]);
+    let bench = Bench::timed_with(handler, settings());
+    let answer = run(&bench, ["a", "c"].map(MessageBuilder::email)).await;
+    assert_eq!(answer.failed, ["a"]);
+    let due = record(&bench, &MessageBuilder::email("a")).retry_at.expect("it waits");
+    assert_eq!(due, after(seconds(60)));
+    let visible_in = visible_in(&bench, &MessageBuilder::email("a")).expect("a visibility");
+    assert_eq!((bench.clock.now() + visible_in, visible_in), (due, millis(42_700)));
+    assert_eq!(visibility_seconds(visible_in), 43, "SQS counts whole seconds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_wait_is_over_when_its_batch_closes_comes_back_at_once() {
+    let handler = Scripted::new().on("a", [retry_after(seconds(5))]).on("c", [Step::Sleep(seconds(20)), Step::Effect]);
+    let bench = Bench::timed_with(handler, settings());
+    run(&bench, ["a", "c"].map(MessageBuilder::email)).await;
+    assert_eq!(visible_in(&bench, &MessageBuilder::email("a")), Some(Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_of_a_message_whose_job_failed_early_in_a_long_batch_arrives_when_the_job_is_due() {
+    let handler = Scripted::new().on("a", [retry_after(seconds(60))]).on("c", [Step::Sleep(seconds(20)), Step::Effect]);
+    let bench = Bench::timed_with(handler, settings());
+    run(&bench, [MessageBuilder::email("a").received(5), MessageBuilder::email("c")]).await;
+    let delays: Vec<_> = bench.queue.sent().into_iter().map(|copy| copy.delay).collect();
+    assert_eq!(delays, [seconds(40)]);
 }
 
 // -- heartbeat against backoff ---------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 //! `cancel`: an operator takes a job back that nobody wants done any more, whoever has posted it.
 
+use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{Event, JobRecord, Status, Verdict};
 
 use super::members::{self, Members};
+use crate::advice::WORKER_DIED;
 use crate::entry::Entry;
 use crate::protocol::{Action, Cancel, Cancelled, Filter, RecordSummary, Refusal, RefusalCode, RunState};
 use crate::workbench::{Invocation, Workbench};
@@ -13,7 +15,7 @@ pub(crate) async fn cancel(bench: &Workbench, request: &Cancel, invocation: &Inv
     let job_id = members::job_id(&request.job_id)?;
     let unknown = || Refusal::new(RefusalCode::UnknownJob, "there is no record of this job");
     let record = bench.ledger.get(&job_id).await?.ok_or_else(unknown)?;
-    if let Some(refusal) = too_late(&record) {
+    if let Some(refusal) = too_late(&record, bench.clock.now()) {
         return Err(refusal);
     }
     let was = record.status;
@@ -34,7 +36,7 @@ pub(crate) async fn cancel(bench: &Workbench, request: &Cancel, invocation: &Inv
         (_, record) => {
             bench.conclude(run, RunState::Stopped).await;
             let changed = || Refusal::new(RefusalCode::WrongState, "the job was changed meanwhile; look at it again");
-            return Err(record.map_or_else(unknown, |record| too_late(&record).unwrap_or_else(changed)));
+            return Err(record.map_or_else(unknown, |record| too_late(&record, bench.clock.now()).unwrap_or_else(changed)));
         }
     };
     bench.conclude(run, RunState::Finished).await;
@@ -50,8 +52,9 @@ fn check(request: &Cancel) -> Result<(), Refusal> {
 }
 
 /// Why a job cannot be taken back. An effect that may have happened is not hidden behind "cancelled".
-fn too_late(record: &JobRecord) -> Option<Refusal> {
+fn too_late(record: &JobRecord, now: EpochMillis) -> Option<Refusal> {
     let why = match record.status {
+        Status::Running if record.lease_is_over(now) => WORKER_DIED,
         Status::Running => "a worker has it; look again when it has ended",
         Status::Succeeded => "it is done",
         Status::InDoubt => "its effect may have happened: look at the provider, then resolve it",

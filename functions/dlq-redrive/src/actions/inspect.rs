@@ -101,7 +101,7 @@ fn without_message(bench: &Workbench, record: Option<&JobRecord>, rules: Rules, 
         Status::Succeeded | Status::Cancelled => VerdictCode::AlreadyDone,
         Status::InDoubt => VerdictCode::InDoubt,
         Status::Running if !record.lease_is_over(now) => VerdictCode::Running,
-        Status::Dead | Status::Running if record.generation >= rules.max_generations => VerdictCode::Quarantined,
+        Status::Dead if record.generation >= rules.max_generations => VerdictCode::Quarantined,
         Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => VerdictCode::Changed,
         // Nobody knows the group of a message that is gone.
         _ if record.envelope().is_none() || queue.is_none_or(|queue| queue.queue_name.is_fifo()) => VerdictCode::NotRebuildable,

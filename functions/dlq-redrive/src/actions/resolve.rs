@@ -1,9 +1,11 @@
 //! `resolve`: somebody looked at the provider and says what became of a job in doubt.
 
+use ikkai::clock::EpochMillis;
 use ikkai::idempotency::{Event, JobRecord, LastError, Outcome, Resolution, Status, Verdict};
 use ikkai::queue::{OutgoingMessage, send_all};
 
 use super::members::{self, Members};
+use crate::advice::WORKER_DIED;
 use crate::entry::Entry;
 use crate::protocol::{Action, Filter, RecordSummary, Refusal, RefusalCode, Resolve, ResolveAs, Resolved, RunState, RunSummary};
 use crate::queues::StackQueue;
@@ -24,7 +26,7 @@ pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &I
     }
     let queue = bench.queues.of_type(record.job_type.as_str());
     if !can_be_resolved(bench, &record, queue, request.r#as).await? {
-        return Err(wrong_state(record.status));
+        return Err(wrong_state(&record, bench.clock.now()));
     }
     let entry = Entry {
         deed: deed(request.r#as),
@@ -45,7 +47,8 @@ pub(crate) async fn resolve(bench: &Workbench, request: &Resolve, invocation: &I
             return Err(match (verdict, record) {
                 (Verdict::Missing, _) => unknown(),
                 (Verdict::OtherGeneration(_), Some(record)) => stale(generation, &record),
-                (_, record) => wrong_state(record.map_or(Status::InDoubt, |record| record.status)),
+                (_, Some(record)) => wrong_state(&record, bench.clock.now()),
+                (_, None) => unknown(),
             });
         }
     };
@@ -102,10 +105,12 @@ fn stale(looked_at: u32, record: &JobRecord) -> Refusal {
     Refusal::new(RefusalCode::StaleGeneration, message)
 }
 
-fn wrong_state(status: Status) -> Refusal {
+fn wrong_state(record: &JobRecord, now: EpochMillis) -> Refusal {
+    let status = record.status;
     let mend = match status {
         Status::Dead => "a dead job needs no resolution; redrive it",
         Status::Succeeded | Status::Cancelled => "it has ended, and nothing is in doubt about it",
+        Status::Running if record.lease_is_over(now) => WORKER_DIED,
         Status::Running => "a worker has it; look again later",
         _ => "it waits for its turn",
     };

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ikkai::clock::EpochMillis;
 use ikkai::consumer::MessageContent;
-use ikkai::idempotency::{Event, JobRecord, Status, Verdict};
+use ikkai::idempotency::{Event, JobRecord, PutBack, Status, Verdict};
 use ikkai::queue::{AttributeData, QueueName, ReceivedMessage};
 use serde_json::{Map, Value, json};
 
@@ -102,9 +102,12 @@ impl Part<'_> {
     }
 
     async fn cancel(&mut self, record: &JobRecord) -> Result<(), Stays> {
-        if !matches!(record.status, Status::Accepted | Status::RetryScheduled | Status::Dead) {
-            return Ok(());
-        }
+        let ended = match record.status {
+            Status::Accepted | Status::RetryScheduled | Status::Dead => None,
+            Status::Running => Some(self.end(record).await?),
+            _ => return Ok(()),
+        };
+        let record = ended.as_ref().unwrap_or(record);
         let event = Event::Cancel { keep_for: self.workbench.limits.record_retention };
         let ledger = &self.workbench.ledger;
         let found = || Some(Box::new(record.clone()));
@@ -123,6 +126,31 @@ impl Part<'_> {
             Ok(Verdict::Cancelled | Verdict::Missing | Verdict::TooLate(Status::Succeeded)) => Ok(()),
             Ok(Verdict::TooLate(Status::Running)) => Err((VerdictCode::Running, None)),
             Ok(Verdict::TooLate(Status::InDoubt)) => Err((VerdictCode::InDoubt, None)),
+            Ok(_) => Err((VerdictCode::Changed, None)),
+            Err(error) => Err((VerdictCode::RecordFailed, Some(error.to_string()))),
+        }
+    }
+
+    /// Ends a job whose worker died: dead, or in doubt where it may have had its effect. A put-back does that to a job that cannot be put back
+    /// any more, which this one shall not be.
+    async fn end(&mut self, record: &JobRecord) -> Result<JobRecord, Stays> {
+        let event = Event::PutBack(PutBack { generation: record.generation, max_generations: 0, payload: None });
+        let ledger = &self.workbench.ledger;
+        let asked = self.waited_for(async {
+            match ledger.apply(&record.job_id, &event).await {
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    ledger.apply(&record.job_id, &event).await
+                }
+                asked => asked,
+            }
+        });
+        let asked = asked.await.unwrap_or(Err(NOT_WAITED_FOR));
+        self.record_failures = if asked.is_err() { self.record_failures + 1 } else { 0 };
+        match asked.map(|decision| (decision.verdict, decision.record)) {
+            Ok((Verdict::Quarantined, Some(ended))) => Ok(*ended),
+            Ok((Verdict::InDoubt(_) | Verdict::WasInDoubt(_), _)) => Err((VerdictCode::InDoubt, None)),
+            Ok((Verdict::RunningElsewhere(_), _)) => Err((VerdictCode::Running, None)),
             Ok(_) => Err((VerdictCode::Changed, None)),
             Err(error) => Err((VerdictCode::RecordFailed, Some(error.to_string()))),
         }
@@ -162,21 +190,21 @@ impl Part<'_> {
 /// its queue, so that this message is a leftover.
 fn keeps(record: &JobRecord, now: EpochMillis) -> Option<Stays> {
     match record.status {
-        Status::Running => Some((VerdictCode::Running, None)),
+        Status::Running if !record.lease_is_over(now) => Some((VerdictCode::Running, None)),
         Status::InDoubt => Some((VerdictCode::InDoubt, None)),
         Status::Dead | Status::RetryScheduled if record.doubt().is_some() => Some((VerdictCode::InDoubt, None)),
-        Status::Accepted | Status::RetryScheduled if may_be_on_its_way(record, now) => {
+        Status::Accepted | Status::RetryScheduled | Status::Running if may_be_on_its_way(record, now) => {
             Some((VerdictCode::Changed, Some(ON_ITS_WAY_DETAIL.to_owned())))
         }
         _ => None,
     }
 }
 
-/// Whether a waiting job's message is not this one. When it was put back last, another message was sent; this one is older, and could not be
+/// Whether a waiting job's message is not this one, nor that of one whose worker died. When it was put back last, another message was sent; this one is older, and could not be
 /// deleted then. Which of the two goes through is not known here, so the job is not cancelled with it: a put-back may also have ended before it
 /// sent anything. Clocks differ: the message of the put-back itself may seem a little older than it.
 fn is_leftover(record: &JobRecord, message: &ReceivedMessage) -> bool {
-    let waits = matches!(record.status, Status::Accepted | Status::RetryScheduled);
+    let waits = matches!(record.status, Status::Accepted | Status::RetryScheduled | Status::Running);
     let is_older = |put_back_at| message.sent_at.is_none_or(|sent| sent + CLOCK_TOLERANCE < put_back_at);
     waits && record.put_back_at.is_some_and(is_older)
 }

@@ -21,7 +21,7 @@ const ON_ITS_WAY: Duration = Duration::from_secs(300);
 
 /// Why such a job is left alone.
 pub(super) const ON_ITS_WAY_DETAIL: &str =
-    "its message may be on its way: its record was written, or is due, less than 5 minutes ago";
+    "its message may be on its way: its record was written, is due, or has lost its worker less than 5 minutes ago";
 
 /// What is to be done about a job without a message.
 pub(super) enum Fate {
@@ -167,8 +167,8 @@ fn fate(part: &Part<'_>, record: &JobRecord) -> Fate {
     }
 }
 
-/// Whether a job that waits for a message may get one by itself.
+/// Whether a job that waits for a message, or whose worker died, may get one by itself.
 pub(crate) fn may_be_on_its_way(record: &JobRecord, now: EpochMillis) -> bool {
-    let due = record.retry_at.map_or(record.updated_at, |due| due.max(record.updated_at));
-    due + ON_ITS_WAY > now
+    let due = if record.status == Status::Running { record.lease_until } else { record.retry_at };
+    due.map_or(record.updated_at, |due| due.max(record.updated_at)) + ON_ITS_WAY > now
 }

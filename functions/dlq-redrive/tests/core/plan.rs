@@ -100,7 +100,7 @@ fn every_status_has_its_plan() {
         (running(NOW + MINUTE), Plan::Leave(VerdictCode::Running)),
         (running(NOW), Plan::Leave(VerdictCode::Running)),
         (abandoned(), reset(2)),
-        (worn(abandoned()), Plan::Leave(VerdictCode::Quarantined)),
+        (worn(abandoned()), reset(10)),
         (begun.clone(), reset(2)),
         (worn(begun), reset(10)),
         (record(Status::InDoubt), Plan::Leave(VerdictCode::InDoubt)),
@@ -194,16 +194,19 @@ proptest! {
     fn the_plan_foresees_what_the_record_answers(stored in any_record(), override_quarantine in any::<bool>()) {
         let max_generations = if override_quarantine { u32::MAX } else { RULES.max_generations };
         let wish = PutBack { generation: stored.generation, max_generations, payload: None };
-        let answer = transition(Some(&stored), &Event::PutBack(wish), NOW).verdict;
+        let decided = transition(Some(&stored), &Event::PutBack(wish), NOW);
+        let (is_written, answer) = (decided.next.is_some(), decided.verdict);
         let plan = planned(vec![job(stored.clone())], Rules { override_quarantine, ..RULES });
         let foreseen = match (&plan, &answer) {
             (Plan::Send { resets, .. }, Verdict::Done(Status::Accepted) | Verdict::InDoubt(_) | Verdict::Waiting(_)) => {
                 resets.len() == 1
             }
+            // Its worker died, and the reset is its end.
+            (Plan::Send { resets, .. }, Verdict::Quarantined) => resets.len() == 1 && is_written,
             (Plan::Delete, Verdict::AlreadySucceeded(_) | Verdict::Cancelled) => true,
             (Plan::Leave(VerdictCode::Running), Verdict::RunningElsewhere(_)) => true,
             (Plan::Leave(VerdictCode::InDoubt), Verdict::WasInDoubt(_)) => true,
-            (Plan::Leave(VerdictCode::Quarantined), Verdict::Quarantined) => true,
+            (Plan::Leave(VerdictCode::Quarantined), Verdict::Quarantined) => !is_written,
             _ => false,
         };
         prop_assert!(foreseen, "{:?} for {:?} of {:?}", plan, answer, stored);

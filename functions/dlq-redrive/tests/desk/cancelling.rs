@@ -2,6 +2,7 @@
 
 use dlq_redrive::journal::{JournalError, JournalFault};
 use dlq_redrive::protocol::RunState;
+use ikkai::clock::Clock as _;
 use ikkai::idempotency::{ErrorClass, JobRecord, Status};
 use ikkai::testing::{StoreCall, StoreFault};
 use serde_json::{Value, json};
@@ -47,8 +48,10 @@ async fn what_runs_is_done_or_may_be_is_not_taken_back() {
             (record.status, record.last_error) = (status, failed(ErrorClass::Ambiguous, "timed_out"));
         }
     };
+    let lease = Some(scene.clock.now() + std::time::Duration::from_secs(60));
     for (job_id, told) in [
-        (scene.record("runs", |record| record.status = Status::Running), "running"),
+        (scene.record("runs", |record| (record.status, record.lease_until) = (Status::Running, lease)), "a worker has it"),
+        (scene.record("died", |record| record.status = Status::Running), "its worker died: redrive it"),
         (scene.record("done", |record| record.status = Status::Succeeded), "succeeded"),
         (scene.record("doubt", doubtful(Status::InDoubt)), "then resolve it"),
         (scene.record("waits", doubtful(Status::RetryScheduled)), "an earlier run may have had its effect"),

@@ -51,6 +51,7 @@ async fn a_job_without_a_message_says_what_a_redrive_by_its_id_does() {
         ("in_doubt", "in_doubt"),
         ("running", "running"),
         ("quarantined", "quarantined"),
+        ("abandoned", "redriven"),
         ("unreadable", "not_rebuildable"),
     ] {
         let job_id = scene.record(key, |record| {
@@ -58,6 +59,8 @@ async fn a_job_without_a_message_says_what_a_redrive_by_its_id_does() {
             match key {
                 "running" => record.lease_until = Some(scene.clock.now() + std::time::Duration::from_secs(60)),
                 "quarantined" => record.generation = 3,
+                // Its end is what a redrive comes to.
+                "abandoned" => (record.status, record.generation) = (Status::Running, 3),
                 "unreadable" => record.payload = None,
                 "young" => record.status = Status::Accepted,
                 "accepted" => record.updated_at = scene.clock.now() - std::time::Duration::from_secs(600),

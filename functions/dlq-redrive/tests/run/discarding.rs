@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dlq_redrive::archive::{ArchiveError, ArchiveFault};
 use dlq_redrive::protocol::{RefusalCode, RunState, VerdictCode};
-use ikkai::idempotency::{ErrorClass, LastError, Status};
-use ikkai::job::payload_digest;
+use ikkai::idempotency::{ErrorClass, JobRecord, LastError, Status};
+use ikkai::job::{JobId, payload_digest};
 use ikkai::queue::{AttributeData, AttributeValue, Inbox, OutgoingMessage, QueueError};
 use ikkai::testing::{SqsFault, SqsOperation, StoreCall, StoreFault};
 use serde_json::json;
@@ -61,7 +61,9 @@ async fn the_archive_keeps_everything_that_a_copy_needs() {
 #[tokio::test(start_paused = true)]
 async fn what_somebody_works_on_or_nobody_knows_is_left() {
     let scene = Scene::new();
-    scene.buried("running", |record| record.status = Status::Running);
+    scene.buried("running", |record| {
+        (record.status, record.lease_until) = (Status::Running, Some(crate::scene::START + Duration::from_secs(60)));
+    });
     scene.buried("doubt", |record| record.status = Status::InDoubt);
     scene.buried("dead-in-doubt", |record| {
         record.last_error = Some(LastError::new(ErrorClass::Ambiguous, "timeout", "who knows"));
@@ -79,6 +81,59 @@ async fn what_somebody_works_on_or_nobody_knows_is_left() {
         [VerdictCode::Discarded, VerdictCode::Discarded, VerdictCode::Running, VerdictCode::InDoubt, VerdictCode::InDoubt]
     );
     assert_eq!((scene.messages("email-dlq").len(), scene.archive.documents().len()), (3, 2));
+}
+
+/// Its worker died, and nobody has taken it over since.
+fn abandoned(record: &mut JobRecord) {
+    record.status = Status::Running;
+    record.died_at = None;
+    record.lease_token = Some("worker".into());
+    record.lease_until = Some(crate::scene::START);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_worker_died_can_be_discarded_with_its_message_and_without() {
+    let scene = Scene::new();
+    let with_message = scene.buried("mail-1", abandoned);
+    let jobs = [with_message, discarded_by_name(&scene, "email-dlq").await];
+    let answer = scene.discard(json!({})).await.unwrap();
+    assert_eq!(codes(&answer.run.verdicts), [VerdictCode::Discarded], "{answer:?}");
+    for job in jobs {
+        let ended = scene.record(&job);
+        assert_eq!((ended.status, ended.last_error), (Status::Cancelled, Some(LastError::abandoned())));
+    }
+    assert!(scene.sqs.all_messages().is_empty());
+    assert_eq!(scene.archive.documents().len(), 2);
+    // There nobody could make it a message: its group is not known any more.
+    discarded_by_name(&Scene::fifo(), "email-dlq.fifo").await;
+}
+
+/// A job without a message, discarded by its id: not before its message must be gone.
+async fn discarded_by_name(scene: &Scene, queue: &str) -> JobId {
+    let (mut record, _) = email("mail-2", Status::Dead, scene.now());
+    abandoned(&mut record);
+    let job = record.job_id.clone();
+    scene.records.put(record);
+    let request = json!({ "deadLetterQueue": queue, "filter": { "jobIds": [job.as_str()] } });
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let early = scene.discard(request.clone()).await.unwrap();
+    assert_eq!(codes(&early.run.verdicts), [VerdictCode::Changed], "its message may come out once more");
+    tokio::time::sleep(Duration::from_secs(1_200)).await;
+    let answer = scene.discard(request).await.unwrap();
+    assert_eq!((codes(&answer.run.verdicts), scene.record(&job).status), (vec![VerdictCode::Discarded], Status::Cancelled));
+    job
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_worker_died_and_may_have_had_its_effect_is_in_doubt_and_stays() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", |record| {
+        abandoned(record);
+        record.effect_begun = true;
+    });
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(codes(&scene.discard(json!({})).await.unwrap().run.verdicts), [VerdictCode::InDoubt]);
+    assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::InDoubt, 1));
 }
 
 #[tokio::test(start_paused = true)]

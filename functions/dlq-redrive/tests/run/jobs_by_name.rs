@@ -38,6 +38,35 @@ async fn a_job_whose_message_is_gone_is_made_again_from_its_record() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_whose_message_is_gone_and_whose_worker_died_runs_again_or_ends() {
+    let abandoned = |record: &mut JobRecord| {
+        record.status = Status::Running;
+        record.lease_until = Some(crate::scene::START - Duration::from_secs(60));
+    };
+    let worn = |record: &mut JobRecord| {
+        abandoned(record);
+        record.generation = 10;
+    };
+    assert_eq!(ended(abandoned).await, (VerdictCode::Redriven, Status::Accepted));
+    assert_eq!(ended(worn).await, (VerdictCode::Quarantined, Status::Dead));
+}
+
+/// The verdict on a job that has no message, and what its record says then.
+async fn ended(change: impl FnOnce(&mut JobRecord)) -> (VerdictCode, Status) {
+    let scene = Scene::new();
+    let (mut record, _) = email("mail-1", Status::Dead, crate::scene::START - Duration::from_secs(3_600));
+    change(&mut record);
+    let job = record.job_id.clone();
+    scene.records.put(record.clone());
+    let mut request = json!({ "filter": { "jobIds": [job.as_str()] }, "dryRun": true });
+    scene.redrive(request.clone()).await.unwrap();
+    assert_eq!(scene.record(&job), record, "a dry run writes nothing");
+    request["dryRun"] = false.into();
+    let verdict = codes(&scene.redrive(request).await.unwrap().verdicts)[0];
+    (verdict, scene.record(&job).status)
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_whose_message_may_be_on_its_way_is_left() {
     let fresh = |record: &mut JobRecord| {
         record.status = Status::Accepted;

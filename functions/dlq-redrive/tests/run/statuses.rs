@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlq_redrive::protocol::VerdictCode;
+use dlq_redrive::protocol::{RunState, VerdictCode};
 use ikkai::idempotency::{JobRecord, Status};
 use ikkai::job::payload_digest;
 use ikkai::queue::{OutgoingMessage, Queue};
@@ -99,6 +99,48 @@ async fn what_was_put_back_too_often_is_quarantined_unless_it_is_overridden() {
     let answer = scene.redrive(json!({ "overrideQuarantine": true })).await.unwrap();
     assert_eq!(codes(&answer.verdicts), [VerdictCode::Redriven]);
     assert_eq!(scene.record(&job).generation, 11);
+}
+
+/// Its last worker died at the last receive, and it was put back as often as it may be.
+fn abandoned(record: &mut JobRecord) {
+    record.status = Status::Running;
+    record.generation = 10;
+    record.died_at = None;
+    record.lease_token = Some("worker".into());
+    record.lease_until = Some(crate::scene::START - Duration::from_secs(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_worker_died_after_its_last_put_back_ends_with_its_reason() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", abandoned);
+    scene.redrive(json!({ "dryRun": true })).await.unwrap();
+    assert_eq!(scene.record(&job).status, Status::Running, "a dry run writes nothing");
+    let answer = scene.redrive(json!({ "canary": 1 })).await.unwrap();
+    assert_eq!((codes(&answer.verdicts), answer.state), (vec![VerdictCode::Quarantined], RunState::Finished));
+    let ended = scene.record(&job);
+    let code = ended.last_error.as_ref().map(|error| error.code.as_str());
+    assert_eq!((ended.status, ended.generation, code), (Status::Dead, 10, Some("abandoned")));
+    assert_eq!((scene.messages("email").len(), scene.messages("email-dlq").len()), (0, 1), "kept, and not moved in circles");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_worker_died_after_its_last_put_back_and_may_have_had_its_effect_ends_in_doubt() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", |record| {
+        abandoned(record);
+        record.first_effect_at = Some(crate::scene::START - Duration::from_secs(90));
+    });
+    assert_eq!(codes(&scene.redrive(json!({})).await.unwrap().verdicts), [VerdictCode::InDoubt]);
+    assert_eq!((scene.record(&job).status, scene.messages("email-dlq").len()), (Status::InDoubt, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_worker_died_after_its_last_put_back_runs_when_the_quarantine_is_overridden() {
+    let scene = Scene::new();
+    let job = scene.buried("mail-1", abandoned);
+    let answer = scene.redrive(json!({ "overrideQuarantine": true })).await.unwrap();
+    assert_eq!((codes(&answer.verdicts), scene.record(&job).generation), (vec![VerdictCode::Redriven], 11));
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,14 +47,15 @@ impl<H: Handler> Closing<'_, H> {
         };
         for index in unconfirmed {
             let job = &self.settled[index];
-            let after = self.core.settings.backoff.delay(self.message_of(job).receive_count, fastrand::f64());
+            let due =
+                self.core.clock.now() + self.core.settings.backoff.delay(self.message_of(job).receive_count, fastrand::f64());
             self.settled[index].disposition = match job.disposition {
                 Disposition::Acknowledge if self.core.is_last_chance(self.message_of(job)) => {
                     report::untold(self.core, self.message_of(job), job.job_id.as_ref(), invocation);
                     Disposition::Acknowledge
                 }
-                Disposition::Acknowledge => Disposition::ComeBack(after),
-                Disposition::ToDeadLetterQueue(_) => Disposition::ToDeadLetterQueue(after),
+                Disposition::Acknowledge => Disposition::ComeBack(due),
+                Disposition::ToDeadLetterQueue(_) => Disposition::ToDeadLetterQueue(due),
                 other => other,
             };
         }
@@ -62,6 +63,6 @@ impl<H: Handler> Closing<'_, H> {
 
     /// Whether the job is done and only its caller is not told yet: its record cannot run again, whatever a copy looks like.
     pub(super) fn is_done_but_untold(job: &Settled) -> bool {
-        job.outcome.disposition() == Disposition::Acknowledge && job.disposition != Disposition::Acknowledge
+        job.outcome.is_done() && job.disposition != Disposition::Acknowledge
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Closing, Folded, Settled};
+use crate::clock::EpochMillis;
 use crate::consumer::batch::Invocation;
 use crate::consumer::body;
 use crate::consumer::completion::Completion;
@@ -58,14 +59,14 @@ impl<H: Handler> Closing<'_, H> {
         }
         // Visibility has to be set afterwards: renewals may use two thirds of what is left.
         let patience = self.core.patience(self.answer_by) * 2 / 3;
-        let wanted = messages.iter_mut().filter_map(|message| self.wanted_copy(message).map(|after| (message, after)));
-        let asked = wanted.map(|(message, after)| async move {
+        let wanted = messages.iter_mut().filter_map(|message| self.wanted_copy(message).map(|due| (message, due)));
+        let asked = wanted.map(|(message, due)| async move {
             let fate = self.fate(message, patience / 2).await;
-            (message, after, fate)
+            (message, due, fate)
         });
         let mut renewals = Vec::new();
-        for (message, after, fate) in futures::future::join_all(asked).await {
-            match (self.copy(message, after, &fate), fate) {
+        for (message, due, fate) in futures::future::join_all(asked).await {
+            match (self.copy(message, due, &fate), fate) {
                 (Some(copy), fate) => renewals.push((message, fate, copy)),
                 (None, Fate::LetGo(untold)) => {
                     self.give_up(message, &untold, invocation);
@@ -89,7 +90,7 @@ impl<H: Handler> Closing<'_, H> {
                     self.give_up(message, untold, invocation);
                 }
                 message.disposition = match fate {
-                    Fate::Split(_) => Disposition::ToDeadLetterQueue(Duration::ZERO),
+                    Fate::Split(_) => Disposition::ToDeadLetterQueue(self.core.clock.now()),
                     _ => Disposition::Acknowledge,
                 };
             }
@@ -103,23 +104,24 @@ impl<H: Handler> Closing<'_, H> {
         }
     }
 
-    /// After what time a copy of the message is due, if it needs one.
-    fn wanted_copy(&self, message: &Folded<'_>) -> Option<Duration> {
+    /// When a copy of the message is due, if it needs one.
+    fn wanted_copy(&self, message: &Folded<'_>) -> Option<EpochMillis> {
         let received = &self.received[message.message];
         match message.disposition {
-            Disposition::ComeBack(after) if self.core.must_be_renewed(received, after) => Some(after),
-            Disposition::Leave if self.core.is_last_receive(received) => Some(Duration::ZERO),
+            Disposition::ComeBack(due) if self.core.must_be_renewed(received, due) => Some(due),
+            Disposition::Leave if self.core.is_last_receive(received) => Some(self.core.clock.now()),
             _ => None,
         }
     }
 
-    fn copy(&self, message: &Folded<'_>, after: Duration, fate: &Fate) -> Option<OutgoingMessage> {
+    fn copy(&self, message: &Folded<'_>, due: EpochMillis, fate: &Fate) -> Option<OutgoingMessage> {
+        let delay = due.since(self.core.clock.now());
         let received = &self.received[message.message];
         match fate {
-            Fate::Copy => Some(copy_of(&received.message, after)),
+            Fate::Copy => Some(copy_of(&received.message, delay)),
             Fate::CopyOf { waiting, .. } | Fate::Split(waiting) => {
                 let body = body::with_records(received.body(), waiting)?;
-                Some(OutgoingMessage { body, ..copy_of(&received.message, after) })
+                Some(OutgoingMessage { body, ..copy_of(&received.message, delay) })
             }
             Fate::LetGo(_) | Fate::Report => None,
         }

@@ -6,11 +6,15 @@ use serde_json::Value;
 
 use super::super::event::{Outcome, PutBack, Resolution, Verdict};
 use super::super::record::{JobRecord, LastError, Status};
-use super::{Transition, die, doubt, ended, put_back, reason};
+use super::{Transition, die, doubt, ended, give_up, put_back, reason};
 use crate::clock::EpochMillis;
 
 /// A job remembers so many payloads that patches gave it; messages with older ones are other content.
 const MOST_PATCHED_DIGESTS: usize = 20;
+
+/// So long after a put-back an operator's tool may be sending the job's message. Putting ten records back and sending their messages takes a
+/// second, and some tens of seconds where services have to be asked again.
+pub const PUT_BACK_SEND_LEASE: Duration = Duration::from_secs(30);
 
 /// A put-back of a waiting job is noted once within this time. Shorter than any message takes into a dead-letter queue.
 const NOTED_ONCE_WITHIN: Duration = Duration::from_secs(5);
@@ -29,7 +33,8 @@ pub(super) fn put_back_by_operator(record: &JobRecord, wish: &PutBack, now: Epoc
         Status::Accepted | Status::RetryScheduled if wish.payload.is_none() || wears(record, wish) => noted(record, now),
         status if !same_life => Transition::answer(Verdict::TooLate(status)),
         Status::Running if record.effect_begun => doubt(&crashed(record), LastError::crashed_after_effect()),
-        Status::Dead | Status::Running if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
+        Status::Running if record.generation >= wish.max_generations => abandoned(record, now),
+        Status::Dead if record.generation >= wish.max_generations => Transition::answer(Verdict::Quarantined),
         Status::Running => again(&crashed(record), wish, now),
         Status::Dead | Status::Accepted | Status::RetryScheduled => again(record, wish, now),
     }
@@ -61,6 +66,16 @@ fn crashed(record: &JobRecord) -> JobRecord {
     JobRecord { crashes: record.crashes.saturating_add(1), last_error, ..record.clone() }
 }
 
+/// Nobody settles the job any more: its worker died, its message is in the dead-letter queue or gone, and it was put back as often as it may be.
+/// Left running it would be kept for ever, and neither be resolved, cancelled nor discarded. So it ends as a claim at its limits ends it.
+fn abandoned(record: &JobRecord, now: EpochMillis) -> Transition {
+    let end = give_up(&crashed(record), LastError::abandoned(), now);
+    match end.verdict {
+        Verdict::Dead(_) => Transition { verdict: Verdict::Quarantined, ..end },
+        _ => end,
+    }
+}
+
 /// Another payload must not run over what the present one may have done.
 fn again(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> Transition {
     match (record.doubt(), &wish.payload) {
@@ -83,9 +98,10 @@ fn ready(record: &JobRecord, wish: &PutBack, now: EpochMillis) -> JobRecord {
         retry_at: None,
         schema_held_since: None,
         accept_token: None,
-        send_lease_until: None,
-        // A client that repeats its request meanwhile does not send the message a second time.
-        enqueued_at: Some(now),
+        // As with a first request: the message is about to be sent, nobody knows whether it was, and the confirmation is not written. A client
+        // that repeats its request meanwhile is told to wait, and afterwards sends the message itself: a second one does no harm, none does.
+        send_lease_until: Some(now + PUT_BACK_SEND_LEASE),
+        enqueued_at: None,
         put_back_at: Some(now),
         expires_at: None,
         ..put_back(record)

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{asking, bench, bodies, event, id_of, unavailable, with_events};
 use crate::script::{
-    Scripted, Step, captured, defer, fifo, killed_after, long_running, millis, permanent, record, run, seconds, settings,
+    Scripted, Step, after, captured, defer, fifo, killed_after, long_running, millis, permanent, record, run, seconds, settings,
     visible_in,
 };
 
@@ -61,7 +61,8 @@ async fn a_queue_of_events_that_hangs_costs_no_answer_and_no_visibility() {
     let batch = ["a", "b"].map(MessageBuilder::email);
     let answer = tokio::time::timeout(seconds(30), run(&bench, batch.clone())).await.expect("an answer before the deadline");
     assert_eq!(answer.failed, ["a", "b"]);
-    assert_eq!(visible_in(&bench, &batch[1]), Some(seconds(60)));
+    let back_at = visible_in(&bench, &batch[1]).map(|left| bench.clock.now() + left);
+    assert_eq!((back_at, record(&bench, &batch[1]).retry_at), (Some(after(seconds(60))), back_at), "when it is due");
 }
 
 #[tokio::test(start_paused = true)]
