@@ -10,6 +10,8 @@
 
 pub mod command;
 mod compiling;
+#[cfg(test)]
+mod costs;
 pub mod demo;
 pub mod deploying;
 pub mod deployment;

@@ -56,6 +56,8 @@ mod transition;
 mod view;
 
 pub use dynamodb::DynamoStore;
+#[cfg(feature = "testing")]
+pub(crate) use dynamodb::claim_update;
 pub use event::{
     Certainty, Claim, ClaimRules, EffectPolicy, Ending, Event, Failing, Outcome, PutBack, Resolution, Takeover, Verdict,
 };

@@ -27,6 +27,7 @@
 //! For what a consumer says to a service over HTTP there is [`HttpStub`].
 
 mod bench;
+mod claim_expressions;
 pub mod conformance;
 mod http_stub;
 mod memory_queue;
@@ -38,6 +39,7 @@ mod watched_store;
 
 pub use crate::idempotency::MemoryStore;
 pub use bench::{BatchRun, Bench, settings};
+pub use claim_expressions::{ClaimExpressions, claim_expressions};
 pub use http_stub::{Connections, HttpReply, HttpRequest, HttpStub};
 pub use memory_queue::{MemoryQueue, QueueCall, QueueFault};
 pub use message::MessageBuilder;

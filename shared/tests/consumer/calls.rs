@@ -5,7 +5,7 @@ use ikkai::queue::QueueError;
 use ikkai::testing::{Bench, MessageBuilder, QueueFault, StoreCall};
 use tokio::time::Instant;
 
-use crate::script::{Scripted, Step, counted, millis, retry, run, seconds, settings, visible_in};
+use crate::script::{Scripted, Step, counted, long_running, millis, retry, run, seconds, settings, visible_in};
 
 #[tokio::test]
 async fn a_first_success_writes_twice_and_reads_nothing() {
@@ -74,6 +74,21 @@ async fn visibility_calls_of_a_large_batch_carry_ten_messages_each() {
     let bench = Bench::with(failing(0..25), enduring(settings()));
     assert_eq!(run(&bench, batch_of(0..25)).await.failed.len(), 25);
     assert_eq!(bench.queue.visibility_calls().iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tick_of_the_heartbeat_is_one_visibility_call_for_ten_messages_and_one_write_for_a_running_job() {
+    // Three jobs are still running at the only tick, after 15 s; the others are through at once.
+    let slow = (0..3).fold(Scripted::new(), |handler, name| {
+        handler.on(&format!("job-{name}"), [Step::Sleep(seconds(20)), Step::Begin(seconds(5)), Step::Effect])
+    });
+    let settings = ConsumerSettings { batch_concurrency: 25, ..long_running() };
+    let bench = Bench::timed_with(slow, settings);
+    assert!(run(&bench, batch_of(0..25)).await.failed.is_empty());
+    let calls = bench.queue.visibility_calls();
+    assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 5, 10, 10, 5], "the opening calls, and one tick");
+    // Claims, one extension and one announcement of each slow job, completions.
+    assert_eq!((bench.store.writes(), bench.store.reads()), (25 + 2 * 3 + 25, 0), "nothing for jobs that are through");
 }
 
 #[tokio::test]

@@ -14,17 +14,17 @@ use crate::clock::EpochMillis;
 /// The expressions of one `UpdateItem` request. Every attribute goes by a `#name` of its own: several of ours are reserved words
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html>).
 #[derive(Debug, Default)]
-pub(super) struct Update {
+pub(crate) struct Update {
     sets: Vec<String>,
     removes: Vec<String>,
-    pub(super) condition: String,
-    pub(super) names: HashMap<String, String>,
-    pub(super) values: HashMap<String, AttributeValue>,
+    pub(crate) condition: String,
+    pub(crate) names: HashMap<String, String>,
+    pub(crate) values: HashMap<String, AttributeValue>,
 }
 
 impl Update {
     /// What is to be changed; nothing where everything is so already, since DynamoDB takes no empty expression.
-    pub(super) fn expression(&self) -> Option<String> {
+    pub(crate) fn expression(&self) -> Option<String> {
         let mut clauses = Vec::new();
         if !self.sets.is_empty() {
             clauses.push(format!("SET {}", self.sets.join(", ")));
@@ -76,7 +76,7 @@ impl Update {
 ///  retry_scheduled, due, same, left ───────┘            (each without a crash, unless it is its turn)
 ///  anything else: refused with ALL_OLD, and `transition` decides
 /// ```
-pub(super) fn claim(claim: &Claim, now: EpochMillis) -> Update {
+pub(crate) fn claim(claim: &Claim, now: EpochMillis) -> Update {
     let mut update = Update::default();
     update.set("status", text(Status::Running.as_str()));
     update.set("lease_token", text(&claim.token));

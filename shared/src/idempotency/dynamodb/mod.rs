@@ -12,6 +12,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditi
 
 use self::codec::{Item, VIEWED, attributes, record, text, view};
 use self::expression::Update;
+#[cfg(feature = "testing")]
+pub(crate) use self::expression::claim as claim_update;
 use super::event::Claim;
 use super::record::JobRecord;
 use super::store::{Created, FirstClaim, Guard, JobStore, Replaced, StoreError};

@@ -16,7 +16,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::LogSetup;
 use super::layer::JsonLines;
-use crate::clock::{EpochMillis, ManualClock};
+use crate::clock::{EpochMillis, ManualClock, SystemClock};
 
 /// Captures the log lines that the current thread writes, from [`Captured::start`] until it is dropped. The lines carry the time
 /// 1970-01-01T00:00:00.000Z, so that they can be compared whole.
@@ -69,6 +69,16 @@ impl Captured {
         assert_eq!(lines.len(), 1, "expected one log line: {lines:?}");
         lines.remove(0)
     }
+}
+
+/// Makes the log lines of the whole process as [`init`](super::init) does and writes them nowhere, for those who measure what they take. Later calls
+/// change nothing.
+pub fn discard(setup: impl Into<LogSetup>) {
+    let layer = JsonLines::new(setup.into(), Arc::new(SystemClock), |line: &str| {
+        std::hint::black_box(line);
+    });
+    // Fails only where the process has a log already, which then stays.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer));
 }
 
 /// Runs `work` and returns the lines it logged on this thread, with what it returned.
