@@ -77,7 +77,10 @@ const SIGNED_LINK_MARKS: [&str; 4] = ["x-amz-signature=", "x-amz-security-token=
 
 /// What the text looks like, if it looks like a secret.
 pub(super) fn find(text: &str) -> Option<&'static str> {
-    let by_mark = || MARKED.iter().find(|secret| has_marked(text, secret)).map(|secret| secret.what);
+    let by_mark = || {
+        let mut words = word_starts(text).map(|start| &text.as_bytes()[start..]);
+        words.find_map(|word| MARKED.iter().find(|secret| is_marked(word, secret))).map(|secret| secret.what)
+    };
     by_mark()
         .or_else(|| is_pem_private_key(text).then_some(PRIVATE_KEY))
         .or_else(|| has_web_token(text).then_some("a JSON Web Token"))
@@ -86,12 +89,18 @@ pub(super) fn find(text: &str) -> Option<&'static str> {
         .or_else(|| has_assignment(text).then_some("a secret with its name"))
 }
 
-fn has_marked(text: &str, secret: &Marked) -> bool {
-    text.match_indices(secret.mark).any(|(start, mark)| {
-        let rest = &text.as_bytes()[start + mark.len()..];
-        let rest = &rest[..rest.iter().take_while(|&&byte| (secret.rest)(byte)).count()];
-        starts_a_word(text, start) && rest.len() >= secret.least && (!secret.mixed || is_mixed(rest))
-    })
+/// Where a word starts, and nowhere else: a text has few of these places, and a search for each mark by itself would cost more than all the rest
+/// of reading a message.
+fn word_starts(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().map(|(start, _)| start).filter(|&start| starts_a_word(text, start))
+}
+
+fn is_marked(word: &[u8], secret: &Marked) -> bool {
+    word.len() >= secret.mark.len() + secret.least
+        && word.strip_prefix(secret.mark.as_bytes()).is_some_and(|rest| {
+            let rest = &rest[..rest.iter().take_while(|&&byte| (secret.rest)(byte)).count()];
+            rest.len() >= secret.least && (!secret.mixed || is_mixed(rest))
+        })
 }
 
 fn starts_a_word(text: &str, start: usize) -> bool {
@@ -151,8 +160,13 @@ fn has_link_credentials(text: &str) -> bool {
         let authority = text[start + mark.len()..].split(['/', '?', '#', ' ']).next().unwrap_or_default();
         authority.rsplit_once('@').is_some_and(|(user, _)| user.split_once(':').is_some_and(|(_, password)| !password.is_empty()))
     });
+    // Every one of these marks ends in the sign of an assignment.
+    with_password || text.contains('=') && has_signature(text)
+}
+
+fn has_signature(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    with_password || SIGNED_LINK_MARKS.iter().any(|mark| lower.contains(mark))
+    SIGNED_LINK_MARKS.iter().any(|mark| lower.contains(mark))
 }
 
 /// `password=…`, in a query, a connection string or a line of an environment file.
