@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Prints every step of the plan and plays nothing.
     #[arg(long)]
     pub plan: bool,
+    /// A folder of packed functions (`producer-api.zip` and so on, one zip a function) to deploy; without it they are built.
+    #[arg(long, value_name = "FOLDER")]
+    pub functions: Option<PathBuf>,
     /// Writes the result to this file too, as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -26,6 +26,7 @@ pub mod verdict;
 pub mod watch;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -106,7 +107,7 @@ pub async fn run(screen: &Screen, arguments: &Arguments) -> ExitCode {
 
 async fn play(screen: &Screen, arguments: &Arguments, plan: &Plan, interrupt: Interrupt) -> Result<Report, Failure> {
     let began = Instant::now();
-    let stage = Stage::set(&screen.progress()).await?;
+    let stage = Stage::set(arguments.functions.as_deref(), &screen.progress()).await?;
     let set_up = began.elapsed();
     tell_plan(screen, plan, &stage).await?;
 
@@ -164,8 +165,18 @@ async fn trouble(
     let clients = Clients { stage, book, tally, seed: plan.seed };
     let saboteur = Saboteur { stage, tally };
     let both = async {
-        let (fed, ()) = tokio::join!(clients.feed(bounds), saboteur.carry_out(plan));
-        fed
+        let (mut feeding, mut sabotage) = (pin!(clients.feed(bounds)), pin!(saboteur.carry_out(plan)));
+        tokio::select! {
+            () = &mut sabotage => feeding.await,
+            fed = &mut feeding => {
+                // Where the jobs are used up before the time is, nothing is left to make trouble for.
+                tokio::select! {
+                    () = &mut sabotage => {}
+                    () = all_has_been(book, tally) => {}
+                }
+                fed
+            }
+        }
     };
     let (watch, live) = (Watch::new(stage, book), Live::new(*screen, book, tally));
     tokio::select! {
@@ -174,6 +185,13 @@ async fn trouble(
         () = live.tell("jobs go in, things go wrong") => {}
     }
     Ok(began.elapsed())
+}
+
+/// Waits until every job has ended and every kind of fault has happened.
+async fn all_has_been(book: &Book, tally: &Tally) {
+    while !book.open().is_empty() || tally.counts().values().any(|count| *count == 0) {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 /// Nothing goes wrong any more; an operator puts back what has died, until all has ended.

@@ -1,6 +1,9 @@
 //! Where it plays: the local AWS with the deployed functions, a payment provider and a receiver of webhooks, each behind a door that faults
 //! stand in.
 
+use std::path::Path;
+
+use ikkai_cli::local::build;
 use ikkai_cli::local::checkout::Checkout;
 use ikkai_cli::local::environment::{LocalAws, Options};
 use ikkai_cli::local::payments::PaymentsFake;
@@ -82,11 +85,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts everything. It ends with this value, and with this process.
+    /// Starts everything, with functions from a folder or, without one, built now. It ends with this value, and with this process.
     ///
     /// # Errors
     /// A part cannot be started; the message says what to do.
-    pub async fn set(progress: &Progress) -> Result<Self, Failure> {
+    pub async fn set(functions: Option<&Path>, progress: &Progress) -> Result<Self, Failure> {
+        let packages = functions.map(build::packed_functions).transpose()?;
         let checkout = Checkout::find()?;
         let payments = PaymentsFake::start(&checkout, &checkout.state().join("chaos-payments"), progress).await?;
         let receiver = Receiver::start().await?;
@@ -101,6 +105,7 @@ impl Stage {
         let options = Options::new("chaos").progress(progress.clone()).parameter("PaymentApiUrl", payments_door.url());
         let options = PARAMETERS.iter().fold(options, |options, (name, value)| options.parameter(*name, *value));
         let options = attempts.into_iter().fold(options, |options, (name, value)| options.parameter(name, value));
+        let options = packages.into_iter().fold(options, Options::packages);
         let aws = LocalAws::start(options).await?;
         let sqs = aws_sdk_sqs::Client::new(&aws.sdk_config());
         Ok(Self { aws, payments, payments_door, receiver, receiver_door, customers, sqs })
