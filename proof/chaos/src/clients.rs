@@ -16,8 +16,8 @@ use crate::plan;
 use crate::stage::{CALLER, Stage};
 use crate::tally::Tally;
 
-/// How many post at the same time.
-const CLIENTS: u64 = 6;
+/// How many post at the same time: enough to keep every worker at work, so that who dies has something in hand.
+const CLIENTS: u64 = 24;
 
 /// How often one asks before it gives up.
 const TRIES: u32 = 30;

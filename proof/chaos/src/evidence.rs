@@ -72,9 +72,10 @@ fn job(posted: &Posted, item: Option<&Item>, effects: u64, told: &BTreeMap<Strin
 fn recorded(item: &Item) -> Result<Recorded, Failure> {
     let unreadable = || format!("a record without a status that is known: {item:?}");
     let status = text(item, "status").and_then(|name| Status::from_name(&name)).ok_or_else(unreadable)?;
-    let attempts = item.get("attempts").and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok()).unwrap_or(0);
+    let count = |name: &str| item.get(name).and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok());
     let reason = item.get("last_error").and_then(|value| value.as_m().ok()).and_then(|error| text(error, "code"));
-    Ok(Recorded { status, attempts, reason })
+    let (attempts, crashes) = (count("attempts").unwrap_or(0), count("crashes").unwrap_or(0));
+    Ok(Recorded { status, attempts, crashes, reason })
 }
 
 fn text(item: &Item, name: &str) -> Option<String> {

@@ -129,6 +129,8 @@ async fn play(screen: &Screen, arguments: &Arguments, plan: &Plan, interrupt: In
         seconds: Seconds { set_up: rounded(set_up), trouble: rounded(trouble), settling: rounded(settling) },
         jobs: book.standing(),
         effects: Effects { mails: evidence.mails, payments: evidence.payments, told: stage.told().len() as u64 },
+        repeated: evidence.repeated(),
+        crashed: evidence.crashes(),
         put_back,
         calls: calls(&stage),
         faults: Report::named(&evidence.faults),

@@ -15,6 +15,8 @@ pub struct Recorded {
     pub status: Status,
     /// Handler starts since it was last put back.
     pub attempts: u32,
+    /// Workers that died with it since it was last put back.
+    pub crashes: u32,
     /// Why it last failed.
     pub reason: Option<String>,
 }
@@ -71,6 +73,26 @@ pub struct Evidence {
     pub waiting: BTreeMap<String, usize>,
     /// How often each kind of fault has happened that was to happen.
     pub faults: BTreeMap<Fault, u64>,
+}
+
+impl Evidence {
+    /// The records of all jobs.
+    fn records(&self) -> impl Iterator<Item = &Recorded> {
+        let of_jobs = self.jobs.iter().filter_map(|job| job.record.as_ref());
+        of_jobs.chain(self.deliveries.iter().map(|delivery| &delivery.record))
+    }
+
+    /// Jobs, deliveries among them, whose worker died.
+    #[must_use]
+    pub fn crashes(&self) -> u64 {
+        self.records().filter(|record| record.crashes > 0).count() as u64
+    }
+
+    /// Jobs, deliveries among them, that took more than one attempt.
+    #[must_use]
+    pub fn repeated(&self) -> u64 {
+        self.records().filter(|record| record.attempts > 1).count() as u64
+    }
 }
 
 /// The most handler starts of a job.
@@ -276,6 +298,9 @@ fn of_nothing(evidence: &Evidence) -> Vec<Violation> {
         ("kinds of faults", evidence.faults.len() as u64),
     ];
     let counts = counts.into_iter().chain(evidence.faults.iter().map(|(fault, count)| (fault.name(), *count)));
+    // Who dies with nothing in hand tries nothing.
+    let crashes = evidence.faults.contains_key(&Fault::Kill).then(|| ("jobs whose worker died", evidence.crashes()));
+    let counts = counts.chain(crashes);
     let nothing = counts.filter(|(_, count)| *count == 0);
     nothing.map(|(what, _)| Violation { broken: Broken::NothingCounted, job: None, found: format!("no {what}") }).collect()
 }

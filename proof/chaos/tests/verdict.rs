@@ -8,7 +8,7 @@ use ikkai_chaos::verdict::{Broken, DeadLetter, Delivery, Evidence, Job, Limits, 
 const LIMITS: Limits = Limits { mail: 3, charge: 5, delivery: 10 };
 
 fn recorded(status: Status) -> Recorded {
-    Recorded { status, attempts: 1, reason: None }
+    Recorded { status, attempts: 1, crashes: 0, reason: None }
 }
 
 fn job(id: &str, kind: Kind) -> Job {
@@ -16,10 +16,12 @@ fn job(id: &str, kind: Kind) -> Job {
     Job { id: id.to_owned(), kind, heard: Heard::Accepted, record, effects: 1, told: None }
 }
 
-/// A run in which everything was kept: a mail whose caller was told, a charge, one fault of each kind.
+/// A run in which everything was kept: a mail whose caller was told, a charge whose first worker died, one fault of each kind.
 fn well() -> Evidence {
+    let crashed = Recorded { attempts: 2, crashes: 1, ..recorded(Status::Succeeded) };
+    let charge = Job { record: Some(crashed), ..job("charge-1", Kind::Charge) };
     Evidence {
-        jobs: vec![Job { told: Some(1), ..job("mail-1", Kind::Mail) }, job("charge-1", Kind::Charge)],
+        jobs: vec![Job { told: Some(1), ..job("mail-1", Kind::Mail) }, charge],
         deliveries: vec![Delivery { id: "delivery-1".to_owned(), record: recorded(Status::Succeeded) }],
         mails: 1,
         payments: 1,
@@ -214,4 +216,15 @@ fn a_kind_of_fault_that_was_wanted_and_never_happened_does_not_pass() {
         let [violation] = &verdict.violations[..] else { panic!("{verdict:?}") };
         assert_eq!((violation.broken, violation.found.clone()), (Broken::NothingCounted, format!("no {}", fault.name())));
     }
+}
+
+#[test]
+fn workers_that_died_with_nothing_in_hand_prove_nothing() {
+    let idle = |evidence: &mut Evidence| record(evidence, 1).crashes = 0;
+    assert_eq!(broken(idle), [(Broken::NothingCounted, None)]);
+    let without_kills = |evidence: &mut Evidence| {
+        idle(evidence);
+        evidence.faults.remove(&Fault::Kill);
+    };
+    assert_eq!(broken(without_kills), []);
 }
