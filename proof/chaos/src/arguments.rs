@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Prints every step of the plan and plays nothing.
     #[arg(long)]
     pub plan: bool,
+    /// A parameter of the template, such as `EmailEffectPolicy=rerun`, under which mails are sent twice and the run has to fail.
+    #[arg(long = "parameter", value_parser = parameter, value_name = "NAME=VALUE")]
+    pub parameters: Vec<(String, String)>,
     /// A folder of packed functions (`producer-api.zip` and so on, one zip a function) to deploy; without it they are built.
     #[arg(long, value_name = "FOLDER")]
     pub functions: Option<PathBuf>,
@@ -46,6 +49,11 @@ impl Arguments {
     pub fn kinds(&self) -> BTreeSet<Fault> {
         if self.faults.is_empty() { Fault::ALL.into() } else { self.faults.iter().copied().collect() }
     }
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or_else(|| "it must be NAME=VALUE".to_owned())?;
+    Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 /// A day at most: the engine keeps everything in memory.

@@ -107,7 +107,7 @@ pub async fn run(screen: &Screen, arguments: &Arguments) -> ExitCode {
 
 async fn play(screen: &Screen, arguments: &Arguments, plan: &Plan, interrupt: Interrupt) -> Result<Report, Failure> {
     let began = Instant::now();
-    let stage = Stage::set(arguments.functions.as_deref(), &screen.progress()).await?;
+    let stage = Stage::set(arguments, &screen.progress()).await?;
     let set_up = began.elapsed();
     tell_plan(screen, plan, &stage).await?;
 

@@ -34,7 +34,7 @@ pub struct Report {
     pub effects: Effects,
     /// Jobs, deliveries among them, that took more than one attempt since they were last put back.
     pub repeated: u64,
-    /// Jobs, deliveries among them, whose worker died since they were last put back.
+    /// Jobs, deliveries among them, whose worker died or outlived its lease since they were last put back.
     pub crashed: u64,
     /// Messages that the operator has put back.
     pub put_back: u64,
@@ -97,7 +97,7 @@ impl Report {
                 row("jobs dead", jobs.dead.to_string()),
                 row("jobs not ended", jobs.in_flight.to_string()),
                 row("jobs that took more than one attempt", self.repeated.to_string()),
-                row("jobs whose worker died", self.crashed.to_string()),
+                row("jobs that their worker left", self.crashed.to_string()),
                 row("messages put back by the operator", self.put_back.to_string()),
                 row("mails in the provider's box", self.effects.mails.to_string()),
                 row("payments in the provider's books", self.effects.payments.to_string()),

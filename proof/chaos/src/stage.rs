@@ -1,8 +1,6 @@
 //! Where it plays: the local AWS with the deployed functions, a payment provider and a receiver of webhooks, each behind a door that faults
 //! stand in.
 
-use std::path::Path;
-
 use ikkai_cli::local::build;
 use ikkai_cli::local::checkout::Checkout;
 use ikkai_cli::local::environment::{LocalAws, Options};
@@ -13,6 +11,7 @@ use ikkai_cli::local::stack::{Consumer, Stack};
 use ikkai_cli::progress::Progress;
 
 use crate::Failure;
+use crate::arguments::Arguments;
 use crate::book::Kind;
 use crate::plan::Door;
 
@@ -31,13 +30,13 @@ const TOLD: &str = "/told";
 /// The consumers that have work here.
 pub const CONSUMERS: [Consumer; 3] = [Consumer::Email, Consumer::Billing, Consumer::Webhook];
 
-/// Handler starts after which a job is dead, of a consumer that has work here.
+/// Handler starts after which a job is dead, of a consumer that has work here. Few, so that jobs die and there is something to put back.
 #[must_use]
 pub const fn most_attempts(consumer: Consumer) -> u32 {
     match consumer {
-        Consumer::Billing => 5,
-        Consumer::Webhook => 10,
-        _ => 3,
+        Consumer::Billing => 3,
+        Consumer::Webhook => 4,
+        _ => 2,
     }
 }
 
@@ -89,8 +88,8 @@ impl Stage {
     ///
     /// # Errors
     /// A part cannot be started; the message says what to do.
-    pub async fn set(functions: Option<&Path>, progress: &Progress) -> Result<Self, Failure> {
-        let packages = functions.map(build::packed_functions).transpose()?;
+    pub async fn set(wanted: &Arguments, progress: &Progress) -> Result<Self, Failure> {
+        let packages = wanted.functions.as_deref().map(build::packed_functions).transpose()?;
         let checkout = Checkout::find()?;
         let payments = PaymentsFake::start(&checkout, &checkout.state().join("chaos-payments"), progress).await?;
         let receiver = Receiver::start().await?;
@@ -105,6 +104,7 @@ impl Stage {
         let options = Options::new("chaos").progress(progress.clone()).parameter("PaymentApiUrl", payments_door.url());
         let options = PARAMETERS.iter().fold(options, |options, (name, value)| options.parameter(*name, *value));
         let options = attempts.into_iter().fold(options, |options, (name, value)| options.parameter(name, value));
+        let options = wanted.parameters.iter().fold(options, |options, (name, value)| options.parameter(name, value));
         let options = packages.into_iter().fold(options, Options::packages);
         let aws = LocalAws::start(options).await?;
         let sqs = aws_sdk_sqs::Client::new(&aws.sdk_config());

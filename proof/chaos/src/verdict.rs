@@ -15,7 +15,7 @@ pub struct Recorded {
     pub status: Status,
     /// Handler starts since it was last put back.
     pub attempts: u32,
-    /// Workers that died with it since it was last put back.
+    /// Workers that died or outlived their lease with it since it was last put back.
     pub crashes: u32,
     /// Why it last failed.
     pub reason: Option<String>,
@@ -82,7 +82,7 @@ impl Evidence {
         of_jobs.chain(self.deliveries.iter().map(|delivery| &delivery.record))
     }
 
-    /// Jobs, deliveries among them, whose worker died.
+    /// Jobs, deliveries among them, whose worker died or outlived its lease.
     #[must_use]
     pub fn crashes(&self) -> u64 {
         self.records().filter(|record| record.crashes > 0).count() as u64
@@ -298,8 +298,9 @@ fn of_nothing(evidence: &Evidence) -> Vec<Violation> {
         ("kinds of faults", evidence.faults.len() as u64),
     ];
     let counts = counts.into_iter().chain(evidence.faults.iter().map(|(fault, count)| (fault.name(), *count)));
-    // Who dies with nothing in hand tries nothing.
-    let crashes = evidence.faults.contains_key(&Fault::Kill).then(|| ("jobs whose worker died", evidence.crashes()));
+    // Who dies, or stands still for longer than the lease, with nothing in hand tries nothing.
+    let someone_dies = [Fault::Kill, Fault::Freeze].iter().any(|fault| evidence.faults.contains_key(fault));
+    let crashes = someone_dies.then(|| ("jobs that their worker left", evidence.crashes()));
     let counts = counts.chain(crashes);
     let nothing = counts.filter(|(_, count)| *count == 0);
     nothing.map(|(what, _)| Violation { broken: Broken::NothingCounted, job: None, found: format!("no {what}") }).collect()
