@@ -1,10 +1,12 @@
 //! `ikkai destroy`: takes a stack away, and leaves what nobody can make again.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use clap::Args;
 use serde_json::json;
+use tokio::time::{Instant, sleep};
 
 use super::consent::{Asker, awaited, typed};
 use super::deploy::Teller;
@@ -15,6 +17,11 @@ use crate::deploying::cloudformation::{CloudStack, Resource};
 use crate::deploying::code_bucket::CodeBucket;
 use crate::deploying::data::{self, Held};
 use crate::screen::{Format, Screen};
+
+/// How long messages have to go away by themselves before they are held against it: those that are just being worked off, such as the
+/// one by which S3 tests the notification of a new bucket.
+const WORKED_OFF_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Options of `destroy`.
 #[derive(Debug, Args)]
@@ -57,7 +64,7 @@ impl Destroy {
         }
         let resources = stack.resources().await?;
         let kept = data::kept(&resources);
-        let held = data::held(&config, &resources).await?;
+        let held = self.held(screen, &config, &resources).await?;
         tell(screen, &self.stack, &kept, &held, self.with_data);
         if !held.is_empty() && !self.discard_messages {
             screen.note("error: queues hold messages, which would go with them: work them off, or give `--discard-messages`; nothing was deleted");
@@ -86,6 +93,22 @@ impl Destroy {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    async fn held(&self, screen: &Screen, config: &SdkConfig, resources: &[Resource]) -> Result<Vec<Held>, Failure> {
+        let mut held = data::held(config, resources).await?;
+        if held.is_empty() || self.discard_messages {
+            return Ok(held);
+        }
+        let progress = screen.progress();
+        let step = progress.begin("waiting for messages to be worked off");
+        let until = Instant::now() + WORKED_OFF_WITHIN;
+        while !held.is_empty() && Instant::now() < until {
+            sleep(LOOK_EVERY).await;
+            held = data::held(config, resources).await?;
+        }
+        step.done();
+        Ok(held)
     }
 
     async fn consent(&self, screen: &Screen, asker: &mut Asker, account: &Account) -> Result<(), Ending> {

@@ -16,6 +16,7 @@ const POLLER_REQUESTS: u64 = 2;
 
 /// What one job used, alone in its batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage {
     /// Writes of the job's record.
@@ -156,5 +157,35 @@ mod tests {
     fn each_function_pays_for_its_own_memory() {
         let uneven = Usage { memory_mb: [1024, 512], ..USAGE };
         assert_near(dollars(&bill(&uneven, 1), LAMBDA_GIGABYTE_SECOND), (0.010 + 0.015) * 13.3334);
+    }
+    /// What `docs/deploy.md` tells of the run that is kept in `docs/measured/normal-job.json`.
+    fn told(record: &serde_json::Value) -> String {
+        let usage: Usage = serde_json::from_value(record["normalJob"]["usage"].clone()).unwrap();
+        let [alone, batched] = [1, super::super::report::BATCH].map(|batch| bill(&usage, batch));
+        let row = |name: &str, [units, alone_units]: [String; 2], [dollars, alone_dollars]: [f64; 2]| {
+            format!("| {name} | {units} | {dollars:.3} | {alone_units} | {alone_dollars:.3} |")
+        };
+        let lines = batched.iter().zip(&alone).map(|(batched, alone)| {
+            // Parts of a unit only where there are parts.
+            let units =
+                |line: &CostLine| format!("{:.4}", line.units_per_job).trim_end_matches('0').trim_end_matches('.').to_owned();
+            row(
+                batched.price.unit,
+                [units(batched), units(alone)],
+                [batched.dollars_per_million_jobs, alone.dollars_per_million_jobs],
+            )
+        });
+        let sum = row("**sum**", Default::default(), [total(&batched), total(&alone)]);
+        lines.chain([sum]).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_page_about_deploying_has_the_bill_of_the_run_that_was_kept() {
+        let record: serde_json::Value = serde_json::from_str(include_str!("../../../docs/measured/normal-job.json")).unwrap();
+        let page = include_str!("../../../docs/deploy.md");
+        let told = told(&record);
+        assert!(page.contains(&told), "docs/deploy.md has to hold these lines:\n{told}");
+        let run = format!("{}, {}", record["measured"].as_str().unwrap(), record["engine"].as_str().unwrap());
+        assert!(page.contains(&run), "docs/deploy.md has to say when and on what: {run}");
     }
 }

@@ -170,8 +170,7 @@ pub async fn functions(checkout: &Checkout, progress: &Progress) -> Result<Vec<P
     building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
 
-/// Builds one package's binary as the functions are built, and says where it is. The functions are built with it: alone it would get
-/// other features of shared dependencies, and all of them would be compiled again.
+/// Builds one package's binary as the functions are built, and says where it is.
 ///
 /// # Errors
 /// There is no cargo, or the package does not compile.
@@ -179,11 +178,7 @@ pub async fn binary(checkout: &Checkout, package: &str, progress: &Progress) -> 
     let (checkout, package, progress) = (checkout.clone(), package.to_owned(), progress.clone());
     let building = tokio::task::spawn_blocking(move || {
         let step = progress.begin(format!("building {package}"));
-        let mut packages = FUNCTIONS.to_vec();
-        if !packages.contains(&package.as_str()) {
-            packages.push(&package);
-        }
-        let found = build(&checkout, &packages, &packages, &step)?.remove(&package);
+        let found = build(&checkout, &[package.as_str()], &step)?.remove(&package);
         let found = found.ok_or(BuildError::Missing { name: package })?;
         step.done();
         Ok(found)
@@ -199,11 +194,7 @@ pub async fn package(checkout: &Checkout, package: &str, progress: &Progress) ->
     let (checkout, package, progress) = (checkout.clone(), package.to_owned(), progress.clone());
     let building = tokio::task::spawn_blocking(move || {
         let step = progress.begin(format!("building {package}"));
-        let mut named = FUNCTIONS.to_vec();
-        if !named.contains(&package.as_str()) {
-            named.push(&package);
-        }
-        let binaries = build(&checkout, &named, &[package.as_str()], &step)?;
+        let binaries = build(&checkout, &[package.as_str()], &step)?;
         let binary = binaries.get(&package).ok_or_else(|| BuildError::Missing { name: package.clone() })?;
         step.detail(format!("packing {package}"));
         let packed = Package::of(&package, binary)?;
@@ -215,7 +206,7 @@ pub async fn package(checkout: &Checkout, package: &str, progress: &Progress) ->
 
 fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Package>, BuildError> {
     let step = progress.begin("building the functions");
-    let binaries = build(checkout, &FUNCTIONS, &FUNCTIONS, &step)?;
+    let binaries = build(checkout, &FUNCTIONS, &step)?;
     let packages = FUNCTIONS.iter().map(|name| {
         let binary = binaries.get(*name).ok_or_else(|| BuildError::Missing { name: (*name).to_owned() })?;
         step.detail(format!("packing {name}"));
@@ -226,22 +217,14 @@ fn build_and_pack(checkout: &Checkout, progress: &Progress) -> Result<Vec<Packag
     Ok(packages)
 }
 
-/// Builds binaries, each in the package of its name. All packages that are `named` unite their features, whether they are built or not.
-fn build(
-    checkout: &Checkout,
-    named: &[&str],
-    binaries: &[&str],
-    step: &Step<'_>,
-) -> Result<BTreeMap<String, PathBuf>, BuildError> {
+/// Builds binaries by their names, which are their packages' names too.
+fn build(checkout: &Checkout, binaries: &[&str], step: &Step<'_>) -> Result<BTreeMap<String, PathBuf>, BuildError> {
     let cargo = PathBuf::from(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     let mut command = Command::new(&cargo);
     command.args(["build", "--profile", PROFILE, "--message-format", "json-render-diagnostics", "--features", FEATURES]);
-    // This package is named too, though none of it is built here: cargo unites the features of the packages that it is given, and
-    // with the same features as in this program's own build every dependency is compiled once and not twice.
-    command.args(["--package", env!("CARGO_PKG_NAME")]);
-    for name in named {
-        command.args(["--package", name]);
-    }
+    // Cargo unites the features of the packages that it is given. With all of them, as in this program's own build, every dependency
+    // is compiled once for the program and the functions.
+    command.arg("--workspace");
     for name in binaries {
         command.args(["--bin", name]);
     }

@@ -24,7 +24,7 @@ fn the_schema_files_are_the_ones_that_the_types_make() {
         let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(
             checked_in, text,
-            "schemas/{file} is not what the types say now.\nIf the change is meant and only adds: run\n    {UPDATE_VARIABLE}=1 cargo test -p dlq-redrive --test \
+            "schemas/{file} is not what the types say now.\nIf the change is meant and only adds: run\n    {UPDATE_VARIABLE}=1 cargo test --test \
              schemas"
         );
     }

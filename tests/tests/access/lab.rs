@@ -53,6 +53,13 @@ pub(crate) struct Principal {
     pub(crate) credentials: Credentials,
 }
 
+/// A door of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    FunctionUrl,
+    HttpApi,
+}
+
 /// How a call comes to the engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -86,7 +93,8 @@ impl Lab {
         std::fs::write(&file, bootstrap).expect("a file");
         let packages = FUNCTIONS.map(|name| Package::of(name, &file).expect("a package"));
         drop(std::fs::remove_file(&file));
-        let options = Options::new("tests-access").packages(packages.into()).authorization(Authorization::Enforced);
+        let options = Options::new("tests-access").packages(packages.into()).parameter("Api", "both");
+        let options = options.authorization(Authorization::Enforced);
         let aws = LocalAws::start(options).await.unwrap_or_else(|error| panic!("the local engine does not start: {error}"));
         Self { aws, http: Loopback::new(Duration::from_secs(30)) }
     }
@@ -95,9 +103,20 @@ impl Lab {
         self.aws.stack()
     }
 
-    /// Where the API's function is reached: the host of its URL.
-    pub(crate) fn door(&self) -> &str {
-        self.stack().api_url().trim_start_matches("https://").trim_end_matches('/')
+    /// The HTTP API's id, as it stands in the names of its routes.
+    pub(crate) fn http_api(&self) -> &str {
+        &self.stack().outputs()["HttpApiId"]
+    }
+
+    /// The host by which the engine knows a door.
+    fn host(&self, door: Door) -> String {
+        match door {
+            Door::FunctionUrl => {
+                let url = &self.stack().outputs()["FunctionUrl"];
+                url.trim_start_matches("https://").trim_end_matches('/').to_owned()
+            }
+            Door::HttpApi => format!("{}.execute-api.localhost", self.http_api()),
+        }
     }
 
     /// A principal of its own, who may do nothing yet.
@@ -141,10 +160,14 @@ impl Lab {
         self.send(call.method.clone(), call.service, &call.path, headers, body, Some(&principal.credentials), transport).await
     }
 
-    /// Posts to the API's door.
-    pub(crate) async fn knock(&self, credentials: Option<&Credentials>) -> Answer {
-        let headers = [("host", self.door().to_owned()), ("content-type", "application/json".to_owned())];
-        self.send(Method::POST, "lambda", "/v1/jobs", &headers, "{}".to_owned(), credentials, Transport::Tls).await
+    /// Posts to a door of the API.
+    pub(crate) async fn knock(&self, door: Door, credentials: Option<&Credentials>) -> Answer {
+        let headers = [("host", self.host(door)), ("content-type", "application/json".to_owned())];
+        let service = match door {
+            Door::FunctionUrl => "lambda",
+            Door::HttpApi => "execute-api",
+        };
+        self.send(Method::POST, service, "/v1/jobs", &headers, "{}".to_owned(), credentials, Transport::Tls).await
     }
 
     /// A call of an API that takes a form, as the account itself; it must succeed.

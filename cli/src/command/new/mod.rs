@@ -171,7 +171,7 @@ fn tell(screen: &Screen, names: &Names, changes: &Changes, dry_run: bool) {
          of `DryRun` in src/main.rs"
     ));
     screen.line(format!(
-        "  2. shared/src/job/payloads/{}.rs: say what a job holds, then `IKKAI_UPDATE_SCHEMAS=1 cargo test -p ikkai schema_files`",
+        "  2. shared/src/job/payloads/{}.rs: say what a job holds, then `IKKAI_UPDATE_SCHEMAS=1 cargo test schema_files`",
         names.payload_module
     ));
     screen.line(format!(

@@ -1,6 +1,6 @@
 //! Two hundred runs with consumers at work beside them, in which calls fail by chance and workers die.
 //!
-//! A seed that fails is played again alone with `IKKAI_SEED=<seed> cargo test -p dlq-redrive --test run seeds`.
+//! A seed that fails is played again alone with `IKKAI_SEED=<seed> cargo test --test run seeds`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn over_many_runs_with_faults_and_crashes_nothing_is_lost_and_no_effect_doubles(
     for seed in seeds {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(play(seed))));
-        assert!(played.is_ok(), "seed {seed} failed; again: IKKAI_SEED={seed} cargo test -p dlq-redrive --test run seeds");
+        assert!(played.is_ok(), "seed {seed} failed; again: IKKAI_SEED={seed} cargo test --test run seeds");
     }
 }
 

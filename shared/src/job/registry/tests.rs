@@ -30,7 +30,7 @@ fn the_schema_files_are_the_ones_that_the_payload_types_make() {
             checked_in,
             schema_text(kind),
             "shared/schemas/{} is not what the payload type says now.\nIf the change is meant: raise SCHEMA_VERSION when old programs cannot read the \
-             new payload, then run\n    {UPDATE_VARIABLE}=1 cargo test -p ikkai schema_files",
+             new payload, then run\n    {UPDATE_VARIABLE}=1 cargo test schema_files",
             kind.schema_file_name()
         );
     }
