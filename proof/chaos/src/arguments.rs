@@ -24,11 +24,14 @@ pub struct Arguments {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Jobs that may be under way before clients wait.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..), value_name = "COUNT")]
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..), value_name = "COUNT")]
     pub in_flight: u64,
     /// These kinds of faults alone; without it, all of them.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     pub faults: Vec<Fault>,
+    /// The operator also looks at the providers' books for each job in doubt, and says what it was: then none may be left.
+    #[arg(long)]
+    pub resolve: bool,
     /// Prints every step of the plan and plays nothing.
     #[arg(long)]
     pub plan: bool,

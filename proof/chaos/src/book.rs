@@ -105,11 +105,10 @@ impl Book {
         });
     }
 
-    /// What had died is looked at again: an operator has put it back.
-    pub fn forget_the_dead(&self) {
-        self.with(|jobs| {
-            jobs.values_mut().filter(|entry| entry.status == Some(Status::Dead)).for_each(|entry| entry.status = None);
-        });
+    /// What had ended otherwise than well is looked at again: an operator has been at work.
+    pub fn look_again(&self) {
+        let failed = |entry: &&mut Entry| matches!(entry.status, Some(Status::Dead | Status::InDoubt));
+        self.with(|jobs| jobs.values_mut().filter(failed).for_each(|entry| entry.status = None));
     }
 
     /// The jobs that have not ended as far as is known. Those that no client heard of may not exist, so they are not waited for.
@@ -119,6 +118,13 @@ impl Book {
             let is_open = |entry: &&Entry| is_open(entry) && entry.posted.heard == Heard::Accepted;
             jobs.values().filter(is_open).map(|entry| entry.posted.job_id.to_string()).collect()
         })
+    }
+
+    /// How many jobs of a kind have not ended.
+    #[must_use]
+    pub fn in_flight(&self, kind: Kind) -> u64 {
+        let is_one = |entry: &&Entry| is_open(entry) && entry.posted.heard == Heard::Accepted && entry.posted.kind == kind;
+        self.with(|jobs| jobs.values().filter(is_one).count() as u64)
     }
 
     /// Where all of them stand.
@@ -173,7 +179,7 @@ mod tests {
         assert_eq!((book.open(), book.standing().in_flight), (vec![ONE.to_owned()], 1));
         book.stands(ONE, Status::Dead);
         assert_eq!((book.open().len(), book.standing().dead), (0, 1));
-        book.forget_the_dead();
+        book.look_again();
         assert_eq!((book.open().len(), book.standing().in_flight), (1, 1));
         book.stands(ONE, Status::Succeeded);
         assert_eq!(book.standing(), Standing { accepted: 1, done: 1, ..Standing::default() });

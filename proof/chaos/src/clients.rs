@@ -17,7 +17,7 @@ use crate::stage::{CALLER, Stage};
 use crate::tally::Tally;
 
 /// How many post at the same time: enough to keep every worker at work, so that who dies has something in hand.
-const CLIENTS: u64 = 24;
+const CLIENTS: usize = 24;
 
 /// How often one asks before it gives up.
 const TRIES: u32 = 30;
@@ -38,7 +38,7 @@ pub struct Bounds {
     pub until: Instant,
     /// No more jobs than these.
     pub jobs: Option<u64>,
-    /// No new job while so many have not ended.
+    /// No new job of a kind while half as many of it have not ended.
     pub in_flight: u64,
 }
 
@@ -62,13 +62,15 @@ impl Clients<'_> {
     /// The API refuses a job for good, which says that this program and the API do not fit together.
     pub async fn feed(&self, bounds: Bounds) -> Result<(), Failure> {
         let next = AtomicU64::new(0);
-        try_join_all((0..CLIENTS).map(|_| self.client(&next, bounds))).await.map(drop)
+        // Each client has one kind of jobs: where charges wait for their provider, mails go on.
+        let kinds = [Kind::Mail, Kind::Charge].into_iter().cycle().take(CLIENTS);
+        try_join_all(kinds.map(|kind| self.client(kind, &next, bounds))).await.map(drop)
     }
 
-    async fn client(&self, next: &AtomicU64, bounds: Bounds) -> Result<(), Failure> {
+    async fn client(&self, kind: Kind, next: &AtomicU64, bounds: Bounds) -> Result<(), Failure> {
         let api = self.stage.stack().api(CALLER)?;
         while Instant::now() < bounds.until {
-            if self.book.standing().in_flight >= bounds.in_flight {
+            if self.book.in_flight(kind) >= bounds.in_flight / 2 {
                 tokio::time::sleep(ROOM_EVERY).await;
                 continue;
             }
@@ -76,16 +78,16 @@ impl Clients<'_> {
             if bounds.jobs.is_some_and(|jobs| number >= jobs) {
                 break;
             }
-            self.post(&api, number).await?;
+            self.post(&api, kind, number).await?;
         }
         Ok(())
     }
 
-    async fn post(&self, api: &Api, number: u64) -> Result<(), Failure> {
+    async fn post(&self, api: &Api, kind: Kind, number: u64) -> Result<(), Failure> {
         // Apart from the dice of the plan, whatever the numbers of its kinds are.
         let mut dice = plan::dice(self.seed, 1_000 + number);
         let key = format!("chaos-{}-{number}", self.seed);
-        let job = Order::draw(&mut dice, &key, self.stage);
+        let job = Order::draw(kind, &mut dice, &key, self.stage);
         let mut posted = job.posted(&key)?;
         self.book.note(posted.clone());
         if self.ask_until_heard(api, &key, &job, &mut dice).await? {
@@ -149,11 +151,11 @@ struct Order {
 }
 
 impl Order {
-    fn draw(dice: &mut Rng, key: &str, stage: &Stage) -> Self {
-        let (kind, mut body) = match dice.u32(..10) {
-            0..=2 => (Kind::Mail, welcome(dice, key)),
-            3..=5 => (Kind::Mail, receipt(dice, key)),
-            _ => (Kind::Charge, charge(dice, key, &stage.customers)),
+    fn draw(kind: Kind, dice: &mut Rng, key: &str, stage: &Stage) -> Self {
+        let mut body = match kind {
+            Kind::Mail if dice.bool() => welcome(dice, key),
+            Kind::Mail => receipt(dice, key),
+            Kind::Charge => charge(dice, key, &stage.customers),
         };
         let callback = dice.u32(..4) == 0;
         if callback {

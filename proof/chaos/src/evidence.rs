@@ -24,7 +24,7 @@ const JOB_METADATA: &str = "ikkai_job_id";
 /// The engine or a provider does not answer, or a record cannot be read.
 pub async fn gather(stage: &Stage, book: &Book, tally: &Tally, items: &BTreeMap<String, Item>) -> Result<Evidence, Failure> {
     let payments = payments(stage).await?;
-    let told = successes_told(stage);
+    let told = told(stage);
     let mut jobs = Vec::new();
     let mut posted_ids = std::collections::BTreeSet::new();
     for posted in book.all() {
@@ -38,7 +38,8 @@ pub async fn gather(stage: &Stage, book: &Book, tally: &Tally, items: &BTreeMap<
     }
     let mut deliveries = Vec::new();
     for (id, item) in items.iter().filter(|(id, _)| !posted_ids.contains(*id)) {
-        deliveries.push(Delivery { id: id.clone(), record: recorded(item)? });
+        let told = end_of(item).and_then(|end| told.get(&end)).copied().unwrap_or(0);
+        deliveries.push(Delivery { id: id.clone(), record: recorded(item)?, told });
     }
     let (dead_letters, waiting) = queues(stage).await?;
     Ok(Evidence {
@@ -63,9 +64,10 @@ pub async fn items(stage: &Stage) -> Result<BTreeMap<String, Item>, Failure> {
     Ok(items.into_iter().filter_map(|item| Some((text(&item, "job_id")?, item))).collect())
 }
 
-fn job(posted: &Posted, item: Option<&Item>, effects: u64, told: &BTreeMap<String, u64>) -> Result<Job, Failure> {
+fn job(posted: &Posted, item: Option<&Item>, effects: u64, told: &BTreeMap<End, u64>) -> Result<Job, Failure> {
     let id = posted.job_id.to_string();
-    let told = posted.callback.then(|| told.get(&id).copied().unwrap_or(0));
+    let success = |end: &End| end.job == id && end.status == "succeeded";
+    let told = posted.callback.then(|| told.iter().filter(|(end, _)| success(end)).map(|(_, count)| count).sum());
     Ok(Job { id, kind: posted.kind, heard: posted.heard, record: item.map(recorded).transpose()?, effects, told })
 }
 
@@ -75,7 +77,7 @@ fn recorded(item: &Item) -> Result<Recorded, Failure> {
     let count = |name: &str| item.get(name).and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok());
     let reason = item.get("last_error").and_then(|value| value.as_m().ok()).and_then(|error| text(error, "code"));
     let (attempts, crashes) = (count("attempts").unwrap_or(0), count("crashes").unwrap_or(0));
-    Ok(Recorded { status, attempts, crashes, reason })
+    Ok(Recorded { status, attempts, crashes, generation: count("generation").unwrap_or(0), reason })
 }
 
 fn text(item: &Item, name: &str) -> Option<String> {
@@ -92,13 +94,34 @@ async fn payments(stage: &Stage) -> Result<BTreeMap<String, u64>, Failure> {
     Ok(by_job)
 }
 
-/// How often the receiver was told of the success of each job.
-fn successes_told(stage: &Stage) -> BTreeMap<String, u64> {
-    let mut by_job = BTreeMap::new();
-    for event in stage.told().iter().filter(|event| event["type"] == "job.succeeded") {
-        *by_job.entry(event["jobId"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+/// An end of a job, of which a delivery tells.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    job: String,
+    generation: u64,
+    status: String,
+}
+
+impl End {
+    /// Out of an event's or a delivery's members.
+    fn read(members: &Value) -> Option<Self> {
+        let text = |name: &str| members[name].as_str().map(str::to_owned);
+        Some(Self { job: text("jobId")?, generation: members["generation"].as_u64()?, status: text("status")? })
     }
-    by_job
+}
+
+/// The end that a delivery tells of.
+fn end_of(item: &Item) -> Option<End> {
+    End::read(&serde_json::from_str(&text(item, "payload")?).ok()?)
+}
+
+/// How often the receiver was told of each end.
+fn told(stage: &Stage) -> BTreeMap<End, u64> {
+    let mut by_end = BTreeMap::new();
+    for end in stage.told().iter().filter_map(End::read) {
+        *by_end.entry(end).or_default() += 1;
+    }
+    by_end
 }
 
 async fn queues(stage: &Stage) -> Result<(Vec<DeadLetter>, BTreeMap<String, usize>), Failure> {

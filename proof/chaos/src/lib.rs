@@ -48,7 +48,7 @@ use sabotage::Saboteur;
 use stage::{Stage, most_attempts};
 use tally::Tally;
 use timeline::Timelines;
-use verdict::{Limits, Verdict};
+use verdict::{Evidence, Limits, Verdict};
 use watch::Watch;
 
 /// Why there is no result. The message is all that the user needs.
@@ -115,12 +115,19 @@ async fn play(screen: &Screen, arguments: &Arguments, plan: &Plan, interrupt: In
     let first_job = SystemTime::now();
     let trouble = trouble(screen, arguments, plan, &stage, &book, &tally).await?;
     let calm = Instant::now();
-    let put_back = calm_down(screen, &stage, &book, &tally, interrupt).await?;
+    let mut put_back = calm_down(screen, &stage, &book, &tally, &interrupt).await?;
+    let mut counted = Counted::of(&stage, &book, &tally).await?;
+    let in_doubt = verdict::doubts(&counted.evidence);
+    if arguments.resolve && !in_doubt.is_empty() {
+        Operator { stage: &stage, book: &book }.resolve(&in_doubt).await?;
+        put_back += calm_down(screen, &stage, &book, &tally, &interrupt).await?;
+        counted = Counted::of(&stage, &book, &tally).await?;
+    }
     let settling = calm.elapsed();
 
-    let items = evidence::items(&stage).await?;
-    let evidence = evidence::gather(&stage, &book, &tally, &items).await?;
+    let Counted { items, evidence } = counted;
     let verdict = verdict::judge(&evidence, limits());
+    let verdict = if arguments.resolve { verdict.without_doubt() } else { verdict };
     let timelines = timelines(&stage, &verdict, &items, first_job).await?;
     let report = Report {
         ok: verdict.is_well(),
@@ -135,12 +142,26 @@ async fn play(screen: &Screen, arguments: &Arguments, plan: &Plan, interrupt: In
         calls: calls(&stage),
         faults: Report::named(&evidence.faults),
         violations: verdict.violations,
-        in_doubt: verdict.doubts,
+        in_doubt,
         timelines,
         log: stage.aws.log(),
     };
     stage.aws.stop().await;
     Ok(report)
+}
+
+/// What was counted, and the records that it was read from.
+struct Counted {
+    items: BTreeMap<String, Item>,
+    evidence: Evidence,
+}
+
+impl Counted {
+    async fn of(stage: &Stage, book: &Book, tally: &Tally) -> Result<Self, Failure> {
+        let items = evidence::items(stage).await?;
+        let evidence = evidence::gather(stage, book, tally, &items).await?;
+        Ok(Self { items, evidence })
+    }
 }
 
 async fn tell_plan(screen: &Screen, plan: &Plan, stage: &Stage) -> Result<(), Failure> {
@@ -202,7 +223,7 @@ async fn calm_down(screen: &Screen, stage: &Stage, book: &Book, tally: &Tally, m
     let (watch, live) = (Watch::new(stage, book), Live::new(*screen, book, tally));
     let operator = Operator { stage, book };
     let put_back = tokio::select! {
-        settled = operator.settle(&mut interrupt) => settled?,
+        settled = operator.settle(&mut interrupt.clone()) => settled?,
         failure = watch.run() => return Err(failure),
         () = live.tell("nothing goes wrong any more") => 0,
     };

@@ -2,21 +2,25 @@
 
 use std::time::Duration;
 
-use dlq_redrive::protocol::{Redrive, Request, Tally};
-use ikkai_cli::operator::{Course, FunctionDesk, Interrupt, Outcome, RunRequest};
+use dlq_redrive::protocol::{Request, Tally};
+use ikkai_cli::operator::{Course, Desk, FunctionDesk, Interrupt, Outcome, RunRequest};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::Failure;
 use crate::book::Book;
 use crate::stage::{CONSUMERS, Stage};
+use crate::verdict::Doubt;
 
 /// Rounds of putting back after which what is still dead stays so.
 const ROUNDS: u32 = 5;
 
-/// Longest time in which jobs may end once nothing goes wrong: a message whose worker died before it had said how long it takes comes
-/// back after six times its function's time.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Longest time in which jobs may end once nothing goes wrong: longer than the five minutes that a consumer waits where it believes that an
+/// operator has to mend something first, and than the minute after which a message comes back whose worker died before it said anything.
+const PATIENCE: Duration = Duration::from_secs(420);
+
+/// Longer than any function waits for its provider, and any fault holds a call up.
+const NOTHING_IS_ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the queues.
 const EVERY: Duration = Duration::from_millis(500);
@@ -45,13 +49,43 @@ impl Operator<'_> {
             }
             let tally = self.redrive(round, interrupt).await?;
             put_back += tally.redriven;
-            self.book.forget_the_dead();
+            self.book.look_again();
             if tally.redriven == 0 {
                 break;
             }
         }
         self.until_quiet().await?;
         Ok(put_back)
+    }
+
+    /// Looks at the providers' books for each job in doubt, and says what is there: done, or to be run again.
+    ///
+    /// # Errors
+    /// The operators' function does not answer, or refuses.
+    pub async fn resolve(&self, doubts: &[Doubt]) -> Result<(), Failure> {
+        // Who looks while a request may still be on its way says "not done" of what is done a moment later.
+        sleep(NOTHING_IS_ON_ITS_WAY).await;
+        let desk = self.desk();
+        for doubt in doubts {
+            let (outcome, reason) = match doubt.effects {
+                0 => ("runAgain", "the provider knows nothing of it"),
+                _ => ("done", "it stands in the provider's books"),
+            };
+            let request = json!({
+                "action": "resolve", "jobId": doubt.job, "as": outcome, "generation": doubt.generation, "reason": reason,
+                "claimedBy": "chaos",
+            });
+            let reply = desk.ask(&read(request)?).await?;
+            if reply.json["ok"] != true {
+                return Err(format!("{} cannot be resolved: {}", doubt.job, reply.json["error"]).into());
+            }
+        }
+        self.book.look_again();
+        Ok(())
+    }
+
+    fn desk(&self) -> FunctionDesk {
+        FunctionDesk::new(&self.stage.aws.sdk_config(), self.stage.stack().redrive())
     }
 
     /// Waits until no job is under way and no queue holds anything; no longer than it may take.
@@ -95,9 +129,9 @@ impl Operator<'_> {
             "action": "redrive", "queue": "all", "max": 1_000_000, "ratePerSecond": 200, "stopAtReturnedPercent": 100,
             "reason": reason, "claimedBy": "chaos",
         });
-        let desk = FunctionDesk::new(&self.stage.aws.sdk_config(), self.stage.stack().redrive());
-        let mut course = Course::new(RunRequest::Redrive(redrive_of(request)?).named());
-        match course.follow(&desk, interrupt, &mut |_| {}).await {
+        let Request::Redrive(redrive) = read(request)? else { return Err("not a redrive".into()) };
+        let mut course = Course::new(RunRequest::Redrive(redrive).named());
+        match course.follow(&self.desk(), interrupt, &mut |_| {}).await {
             Outcome::Answered(reply) if reply.json["error"].is_null() => {
                 let tally = serde_json::from_value(reply.json["tally"].clone())?;
                 if reply.json["ok"] == true {
@@ -113,12 +147,8 @@ impl Operator<'_> {
     }
 }
 
-fn redrive_of(request: Value) -> Result<Redrive, Failure> {
-    match Request::read(request) {
-        Ok(Request::Redrive(redrive)) => Ok(redrive),
-        Ok(_) => Err("not a redrive".into()),
-        Err(refusal) => Err(refusal.to_string().into()),
-    }
+fn read(request: Value) -> Result<Request, Failure> {
+    Request::read(request).map_err(|refusal| refusal.to_string().into())
 }
 
 #[cfg(test)]
@@ -127,6 +157,6 @@ mod tests {
 
     #[test]
     fn a_request_that_the_function_does_not_know_is_told() {
-        assert!(redrive_of(json!({"action": "redrive", "queu": "all"})).unwrap_err().to_string().contains("queu"));
+        assert!(read(json!({"action": "redrive", "queu": "all"})).unwrap_err().to_string().contains("queu"));
     }
 }

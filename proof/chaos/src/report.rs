@@ -128,7 +128,7 @@ impl Report {
             return;
         }
         screen.line("");
-        screen.line(format!("In doubt, for an operator to look at ({}):", self.in_doubt.len()));
+        screen.line(format!("Jobs that were in doubt, for an operator to look at ({}):", self.in_doubt.len()));
         let rows = self.in_doubt.iter().take(DOUBTS_SHOWN).map(|doubt| {
             let reason = doubt.reason.clone().unwrap_or_default();
             vec![doubt.job.clone(), reason, doubt.effects.to_string()]

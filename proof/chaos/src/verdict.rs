@@ -17,6 +17,8 @@ pub struct Recorded {
     pub attempts: u32,
     /// Workers that died or outlived their lease with it since it was last put back.
     pub crashes: u32,
+    /// How often it was put back.
+    pub generation: u32,
     /// Why it last failed.
     pub reason: Option<String>,
 }
@@ -45,6 +47,8 @@ pub struct Delivery {
     pub id: String,
     /// Its record.
     pub record: Recorded,
+    /// How often the receiver was told of that end.
+    pub told: u64,
 }
 
 /// A message in a dead-letter queue.
@@ -116,6 +120,8 @@ pub enum Broken {
     NeverEnded,
     /// It can be done, was put back, and is dead.
     StaysDead,
+    /// It is in doubt, although somebody has looked at its provider and said what they saw.
+    StaysInDoubt,
     /// It is done by its record, and its provider knows nothing of it.
     NotDone,
     /// Its effect happened more than once.
@@ -151,10 +157,10 @@ pub struct Violation {
 pub struct Doubt {
     /// Which.
     pub job: String,
-    /// What it asks for.
-    pub kind: Kind,
     /// Why it is in doubt.
     pub reason: Option<String>,
+    /// How often it was put back before: an operator says whose doubt is meant.
+    pub generation: u32,
     /// What its provider has taken: what the operator would find.
     pub effects: u64,
 }
@@ -169,6 +175,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The same where every doubt was settled: one that is left is a promise broken.
+    #[must_use]
+    pub fn without_doubt(mut self) -> Self {
+        let left = self.doubts.drain(..).map(|doubt| Violation {
+            broken: Broken::StaysInDoubt,
+            job: Some(doubt.job),
+            found: doubt.reason.unwrap_or_else(|| "no reason".to_owned()),
+        });
+        self.violations.extend(left);
+        self
+    }
+
     /// Whether every promise was kept.
     #[must_use]
     pub fn is_well(&self) -> bool {
@@ -180,12 +198,8 @@ impl Verdict {
 #[must_use]
 pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
     let mut verdict = Verdict::default();
-    for job in &evidence.jobs {
-        if let Some(doubt) = doubt(job) {
-            verdict.doubts.push(doubt);
-        }
-        verdict.violations.extend(of_job(job, limits));
-    }
+    verdict.doubts = doubts(evidence);
+    verdict.violations.extend(evidence.jobs.iter().flat_map(|job| of_job(job, limits)));
     verdict.violations.extend(evidence.deliveries.iter().flat_map(|delivery| of_delivery(delivery, limits)));
     verdict.violations.extend(of_queues(evidence));
     verdict.violations.extend(of_strays(evidence));
@@ -193,9 +207,17 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
     verdict
 }
 
-fn doubt(job: &Job) -> Option<Doubt> {
-    let record = job.record.as_ref().filter(|record| record.status == Status::InDoubt)?;
-    Some(Doubt { job: job.id.clone(), kind: job.kind, reason: record.reason.clone(), effects: job.effects })
+/// The jobs in doubt, deliveries among them.
+#[must_use]
+pub fn doubts(evidence: &Evidence) -> Vec<Doubt> {
+    let jobs = evidence.jobs.iter().filter_map(|job| doubt(&job.id, job.record.as_ref()?, job.effects));
+    let deliveries = evidence.deliveries.iter().filter_map(|delivery| doubt(&delivery.id, &delivery.record, delivery.told));
+    jobs.chain(deliveries).collect()
+}
+
+fn doubt(id: &str, record: &Recorded, effects: u64) -> Option<Doubt> {
+    let (reason, generation) = (record.reason.clone(), record.generation);
+    (record.status == Status::InDoubt).then(|| Doubt { job: id.to_owned(), reason, generation, effects })
 }
 
 fn of_job(job: &Job, limits: Limits) -> Vec<Violation> {
@@ -240,8 +262,9 @@ fn of_delivery(delivery: &Delivery, limits: Limits) -> Vec<Violation> {
     let mut broken = Vec::new();
     let mut add = |what, found: String| broken.push(Violation { broken: what, job: Some(delivery.id.clone()), found });
     match record.status {
-        Status::Succeeded | Status::Cancelled => {}
-        Status::Dead | Status::InDoubt => add(Broken::StaysDead, format!("{}{}", record.status, in_brackets(record))),
+        Status::Succeeded if delivery.told == 0 => add(Broken::NotDone, "succeeded, and nobody was told".to_owned()),
+        Status::Succeeded | Status::InDoubt | Status::Cancelled => {}
+        Status::Dead => add(Broken::StaysDead, reason(record)),
         status => add(Broken::NeverEnded, format!("{status}{}", in_brackets(record))),
     }
     if record.attempts > limits.delivery {

@@ -8,7 +8,7 @@ use ikkai_chaos::verdict::{Broken, DeadLetter, Delivery, Evidence, Job, Limits, 
 const LIMITS: Limits = Limits { mail: 3, charge: 5, delivery: 10 };
 
 fn recorded(status: Status) -> Recorded {
-    Recorded { status, attempts: 1, crashes: 0, reason: None }
+    Recorded { status, attempts: 1, crashes: 0, generation: 0, reason: None }
 }
 
 fn job(id: &str, kind: Kind) -> Job {
@@ -22,7 +22,7 @@ fn well() -> Evidence {
     let charge = Job { record: Some(crashed), ..job("charge-1", Kind::Charge) };
     Evidence {
         jobs: vec![Job { told: Some(1), ..job("mail-1", Kind::Mail) }, charge],
-        deliveries: vec![Delivery { id: "delivery-1".to_owned(), record: recorded(Status::Succeeded) }],
+        deliveries: vec![Delivery { id: "delivery-1".to_owned(), record: recorded(Status::Succeeded), told: 1 }],
         mails: 1,
         payments: 1,
         faults: Fault::ALL.into_iter().map(|fault| (fault, 1)).collect(),
@@ -137,6 +137,19 @@ fn a_job_in_doubt_is_listed_with_what_its_provider_knows_and_breaks_no_promise()
 }
 
 #[test]
+fn a_doubt_that_is_left_where_all_were_settled_is_told_with_its_reason() {
+    assert!(judge(&well(), LIMITS).without_doubt().is_well());
+    let verdict = judged(|evidence| {
+        record(evidence, 0).status = Status::InDoubt;
+        record(evidence, 0).reason = Some("provider_timeout".to_owned());
+    });
+    let verdict = verdict.without_doubt();
+    let [violation] = &verdict.violations[..] else { panic!("{verdict:?}") };
+    assert_eq!((violation.broken, violation.found.as_str()), (Broken::StaysInDoubt, "provider_timeout"));
+    assert_eq!(verdict.doubts, []);
+}
+
+#[test]
 fn more_attempts_than_allowed_are_seen() {
     assert_eq!(broken(|evidence| record(evidence, 0).attempts = 3), []);
     assert_eq!(broken(|evidence| record(evidence, 0).attempts = 4), by(Broken::TooManyAttempts, "mail-1"));
@@ -154,11 +167,19 @@ fn a_caller_who_was_not_told_is_seen() {
 }
 
 #[test]
-fn a_delivery_that_never_ends_or_stays_dead_is_seen() {
-    let ends = [(Status::Running, Broken::NeverEnded), (Status::Dead, Broken::StaysDead), (Status::InDoubt, Broken::StaysDead)];
-    for (status, what) in ends {
+fn a_delivery_that_never_ends_stays_dead_or_told_nobody_is_seen() {
+    for (status, what) in [(Status::Running, Broken::NeverEnded), (Status::Dead, Broken::StaysDead)] {
         assert_eq!(broken(|evidence| evidence.deliveries[0].record.status = status), by(what, "delivery-1"), "{status}");
     }
+    assert_eq!(broken(|evidence| evidence.deliveries[0].told = 0), by(Broken::NotDone, "delivery-1"));
+    assert_eq!(broken(|evidence| evidence.deliveries[0].told = 2), [], "deliveries are at least once");
+}
+
+#[test]
+fn a_delivery_in_doubt_is_listed_with_what_its_receiver_was_told() {
+    let verdict = judged(|evidence| evidence.deliveries[0].record.status = Status::InDoubt);
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.doubts.iter().map(|doubt| (doubt.job.as_str(), doubt.effects)).collect::<Vec<_>>(), [("delivery-1", 1)]);
 }
 
 #[test]
