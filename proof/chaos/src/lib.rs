@@ -218,12 +218,13 @@ async fn all_has_been(book: &Book, tally: &Tally) {
 }
 
 /// Nothing goes wrong any more; an operator puts back what has died, until all has ended.
-async fn calm_down(screen: &Screen, stage: &Stage, book: &Book, tally: &Tally, mut interrupt: Interrupt) -> Result<u64, Failure> {
+async fn calm_down(screen: &Screen, stage: &Stage, book: &Book, tally: &Tally, interrupt: &Interrupt) -> Result<u64, Failure> {
+    let mut interrupt = interrupt.clone();
     Saboteur { stage, tally }.end().await;
     let (watch, live) = (Watch::new(stage, book), Live::new(*screen, book, tally));
     let operator = Operator { stage, book };
     let put_back = tokio::select! {
-        settled = operator.settle(&mut interrupt.clone()) => settled?,
+        settled = operator.settle(&mut interrupt) => settled?,
         failure = watch.run() => return Err(failure),
         () = live.tell("nothing goes wrong any more") => 0,
     };

@@ -275,9 +275,8 @@ fn of_delivery(delivery: &Delivery, limits: Limits) -> Vec<Violation> {
 
 /// What is in doubt lies in a dead-letter queue until an operator has looked; nothing else does.
 fn of_queues(evidence: &Evidence) -> Vec<Violation> {
-    let in_doubt: BTreeSet<&str> = evidence.jobs.iter().filter(|job| doubt(job).is_some()).map(|job| job.id.as_str()).collect();
-    let unexplained =
-        evidence.dead_letters.iter().filter(|letter| letter.job.as_deref().is_none_or(|job| !in_doubt.contains(job)));
+    let in_doubt: BTreeSet<String> = doubts(evidence).into_iter().map(|doubt| doubt.job).collect();
+    let unexplained = evidence.dead_letters.iter().filter(|letter| letter.job.as_ref().is_none_or(|job| !in_doubt.contains(job)));
     let unexplained = unexplained.map(|letter| Violation {
         broken: Broken::UnexplainedDeadLetter,
         job: letter.job.clone(),
