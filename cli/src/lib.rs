@@ -6,7 +6,7 @@
 //! - [`deployment`], [`doctor`]: a deployed stack, and what is wrong with it.
 //! - [`demo`]: `cargo demo`.
 //! - [`operator`]: what an operator of a stack works with.
-//! - [`progress`], [`screen`]: what long work tells about itself, and how it is shown.
+//! - [`progress`], [`screen`], [`json_file`]: what long work tells about itself, how it is shown, and kept.
 
 pub mod command;
 mod compiling;
@@ -16,6 +16,7 @@ pub mod demo;
 pub mod deploying;
 pub mod deployment;
 pub mod doctor;
+pub mod json_file;
 pub mod local;
 pub mod operator;
 pub mod progress;

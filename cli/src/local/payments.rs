@@ -140,8 +140,16 @@ impl PaymentsFake {
     /// # Errors
     /// The provider does not answer, or refuses.
     pub async fn payments(&self) -> Result<Vec<Value>, PaymentsError> {
-        let answer = self.ask(Method::GET, "/v1/payment_intents?limit=1000", "").await?;
-        Ok(answer["data"].as_array().cloned().unwrap_or_default())
+        let mut payments: Vec<Value> = Vec::new();
+        loop {
+            let after = payments.last().and_then(|last| last["id"].as_str());
+            let after = after.map_or_else(String::new, |id| format!("&starting_after={id}"));
+            let page = self.ask(Method::GET, &format!("/v1/payment_intents?limit=1000{after}"), "").await?;
+            payments.extend(page["data"].as_array().cloned().unwrap_or_default());
+            if page["has_more"] != true {
+                return Ok(payments);
+            }
+        }
     }
 
     /// From now on no idempotency key is known.

@@ -54,6 +54,20 @@ pub fn kill(pid: i32) {
     }
 }
 
+/// Stops one process where it stands, as a machine that stalls would: it notices nothing of it.
+pub fn pause(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, Signal::STOP);
+    }
+}
+
+/// Lets a paused process go on.
+pub fn resume(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, Signal::CONT);
+    }
+}
+
 /// Asks one process to end.
 pub fn terminate(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
@@ -166,6 +180,27 @@ mod tests {
         kill(pid);
         child.wait().unwrap();
         assert_eq!(found.as_deref(), Some("here"));
+    }
+
+    #[test]
+    fn a_paused_process_stands_still_until_it_is_resumed() {
+        let mut child = Command::new("sh");
+        child.args(["-c", "while read line; do echo $line; done"]);
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let mut written = child.stdin.take().unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || answers.lines().map_while(Result::ok).for_each(|line| said.send(line).unwrap()));
+        std::io::Write::write_all(&mut written, b"one\n").unwrap();
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)).unwrap(), "one");
+        pause(pid);
+        std::io::Write::write_all(&mut written, b"two\n").unwrap();
+        assert!(heard.recv_timeout(Duration::from_millis(200)).is_err(), "it is paused");
+        resume(pid);
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)).unwrap(), "two");
+        drop(written);
+        child.wait().unwrap();
     }
 
     #[test]

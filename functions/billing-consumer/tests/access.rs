@@ -3,6 +3,9 @@
 mod provider;
 mod scene;
 
+use std::{sync::Arc, time::Duration};
+
+use billing_consumer::{ApiKey, ApiKeyError, ApiKeySource};
 use ikkai::{
     consumer::ConsumerSettings,
     idempotency::{ErrorClass, Status},
@@ -102,6 +105,29 @@ async fn without_a_secret_the_function_starts_and_its_jobs_wait_until_there_is_o
     assert!(
         scene.bench.another_worker(handler).run_batch([message.clone().received(2).build()]).await.unwrap().failed.is_empty()
     );
+}
+
+/// Who keeps the key does not answer.
+struct Away;
+
+#[async_trait::async_trait]
+impl ApiKeySource for Away {
+    async fn fetch(&self) -> Result<ApiKey, ApiKeyError> {
+        Err(ApiKeyError::Unreachable { code: "no answer".to_owned() })
+    }
+}
+
+#[tokio::test]
+async fn while_the_store_of_secrets_is_away_charges_wait_as_for_the_provider_and_no_longer() {
+    let scene = Scene::with(one_by_one(), Some("sk_test_good")).await;
+    let message = job("inv-1", "cus_good");
+    let worker = scene.bench.another_worker(scene::handler(&scene.provider.url(), Arc::new(Away)).await);
+    worker.run_batch([message.build()]).await.unwrap();
+    let record = scene.record(&message);
+    assert_eq!((record.status, record.attempts, record.first_effect_at), (Status::RetryScheduled, 0, None));
+    assert_eq!(record.last_error.unwrap().code, "api_key_unreachable");
+    let wait = record.retry_at.unwrap().since(record.updated_at);
+    assert!(wait <= Duration::from_secs(60), "the usual deferral, not that of a mistake: {wait:?}");
 }
 
 #[tokio::test]

@@ -69,3 +69,11 @@ async fn a_secret_that_is_missing_empty_or_something_else_is_an_error_that_names
         assert!(text.contains(named) && !text.contains("words") && !text.contains("arn:"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_store_that_is_busy_broken_or_away_is_an_outage() {
+    for (status, name) in [(400, "ThrottlingException"), (500, "InternalServiceError"), (503, "ServiceUnavailable")] {
+        let error = source(status, &json!({"__type": name})).await.fetch().await.unwrap_err();
+        assert_eq!(error, ApiKeyError::Unreachable { code: name.to_owned() });
+    }
+}

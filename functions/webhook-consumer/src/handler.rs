@@ -104,6 +104,9 @@ fn record_unread(error: StoreError) -> Failure {
 
 /// Nothing is wrong with the event: it waits, and no attempt is used.
 fn secret_missing(error: SecretError) -> Failure {
+    if let SecretError::Unreachable { .. } = error {
+        return Failure::defer(error.code(), error.to_string(), None);
+    }
     tracing::error!(error_code = error.code(), error = %error, "signing secret not usable");
     Failure::defer(error.code(), error.to_string(), Some(NOT_READY_DELAY))
 }

@@ -72,7 +72,7 @@ impl Keyring {
             return kept.ok_or_else(|| error.clone());
         }
         let fetched = tokio::time::timeout(PATIENCE, self.source.fetch()).await;
-        match fetched.unwrap_or_else(|_| Err(SecretError::Unavailable { code: "timed out".to_owned() })) {
+        match fetched.unwrap_or_else(|_| Err(SecretError::Unreachable { code: "timed out".to_owned() })) {
             Ok(secret) => {
                 let secret = Arc::new(secret);
                 *held = Held { secret: Some((secret.clone(), now)), last_try: None };
@@ -159,7 +159,7 @@ mod tests {
     async fn a_source_that_hangs_costs_a_delivery_three_seconds() {
         let (keyring, _) = keyring([]);
         let started = tokio::time::Instant::now();
-        assert_eq!(current(&keyring).await, Err(SecretError::Unavailable { code: "timed out".to_owned() }));
+        assert_eq!(current(&keyring).await, Err(SecretError::Unreachable { code: "timed out".to_owned() }));
         assert_eq!(started.elapsed(), PATIENCE);
     }
 }

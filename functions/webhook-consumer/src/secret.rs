@@ -5,6 +5,7 @@ use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata as _, SdkError},
 };
+use ikkai::aws::is_outage;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -28,6 +29,12 @@ pub enum SecretError {
         /// The service's error code, or what happened.
         code: String,
     },
+    /// Secrets Manager is away, busy or broken: nobody has to mend anything here.
+    #[error("the signing secret cannot be read at the moment ({code})")]
+    Unreachable {
+        /// The service's error code, or what happened.
+        code: String,
+    },
     /// It is not what it has to be.
     #[error(r#"the signing secret must be JSON like {{"current":"…","previous":"…"}} with texts of at least {MIN_SECRET_CHARS} characters"#)]
     Malformed,
@@ -39,6 +46,7 @@ impl SecretError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Unavailable { .. } => "signing_secret_unavailable",
+            Self::Unreachable { .. } => "signing_secret_unreachable",
             Self::Malformed => "signing_secret_malformed",
         }
     }
@@ -106,7 +114,8 @@ impl SecretSource for SecretsManager {
                 SdkError::DispatchFailure(_) => "no connection",
                 _ => "no error code",
             };
-            SecretError::Unavailable { code: error.code().unwrap_or(happened).to_owned() }
+            let code = error.code().unwrap_or(happened).to_owned();
+            if is_outage(&error) { SecretError::Unreachable { code } } else { SecretError::Unavailable { code } }
         })?;
         SigningSecret::parse(answer.secret_string().unwrap_or_default())
     }

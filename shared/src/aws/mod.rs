@@ -10,6 +10,9 @@
 //! ```
 
 pub mod connections;
+mod outage;
+
+pub use self::outage::is_outage;
 
 use std::future::Future;
 use std::time::Duration;

@@ -209,7 +209,7 @@ impl ActiveRule {
 
     /// Whether this call is met; counts it if so. The proxy asks one call at a time, so the counts cannot race.
     pub(super) fn meets(&self, subject: &Subject, body: &[u8]) -> bool {
-        if self.removed.load(Ordering::SeqCst) || !self.rule.matches(subject, body) {
+        if self.is_removed() || !self.rule.matches(subject, body) {
             return false;
         }
         let seen = self.seen.fetch_add(1, Ordering::SeqCst);
@@ -218,6 +218,10 @@ impl ActiveRule {
         }
         self.hits.send_modify(|hits| *hits += 1);
         true
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::SeqCst)
     }
 
     pub(super) async fn released(&self) {

@@ -90,6 +90,12 @@ impl Receiver {
         Ok(Self { address, seen, task: tokio::spawn(accept) })
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of a path here.
     #[must_use]
     pub fn url(&self, path: &str) -> String {

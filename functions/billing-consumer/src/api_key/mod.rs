@@ -30,6 +30,12 @@ pub enum ApiKeyError {
         /// The store's name for the reason.
         code: String,
     },
+    /// The store of secrets is away, busy or broken: nobody has to mend anything here.
+    #[error("the secret with the payment provider's API key cannot be read at the moment ({code})")]
+    Unreachable {
+        /// The store's name for the reason.
+        code: String,
+    },
     /// The secret holds something else.
     #[error(
         "the secret does not hold an API key: put the key in as plain text, or as JSON {{\"apiKey\":\"…\"}}; \

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use aws_sdk_secretsmanager::{Client, error::ProvideErrorMetadata as _};
+use ikkai::aws::is_outage;
 
 use super::{ApiKey, ApiKeyError, ApiKeySource};
 
@@ -27,7 +28,7 @@ impl ApiKeySource for SecretsManagerKey {
         let answer = self.client.get_secret_value().secret_id(&self.secret_id).send().await.map_err(|error| {
             // Not the message: it repeats what was asked for.
             let code = error.code().unwrap_or("no answer").to_owned();
-            ApiKeyError::Unreadable { code }
+            if is_outage(&error) { ApiKeyError::Unreachable { code } } else { ApiKeyError::Unreadable { code } }
         })?;
         ApiKey::parse(answer.secret_string().unwrap_or_default())
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// No connection to the provider: nothing went out, and no job of ours is tried by asking again. This call charged nothing.
+    /// No connection to the provider, or to who keeps its API key: nothing went out, and no job of ours is tried by asking again. This call charged nothing.
     #[error("no connection to the payment provider ({code})")]
     Unreachable {
         /// Stable name of the cause.

@@ -85,6 +85,20 @@ async fn without_a_secret_events_wait_and_use_no_attempt() {
     }
 }
 
+#[tokio::test]
+async fn while_secrets_manager_is_away_events_wait_as_for_a_receiver_and_no_longer() {
+    let (scene, receiver) = (Scene::new(), Receiver::start([]).await);
+    scene.secret.set(Err(SecretError::Unreachable { code: "no connection".to_owned() }));
+    let message = event_of(&scene.ended(&receiver.url()));
+    // Whether the invocation errs is not what this is about.
+    let _ = scene.bench.run_batch([message.build()]).await;
+    let record = scene.record(&message);
+    assert_eq!((record.status, record.attempts), (Status::RetryScheduled, 0));
+    let wait = record.retry_at.unwrap().since(record.updated_at);
+    assert!(wait <= Duration::from_secs(60), "the usual deferral, not that of a mistake: {wait:?}");
+    assert!(receiver.requests().is_empty(), "nothing goes out unsigned");
+}
+
 #[test]
 fn one_caller_s_key_signs_nothing_for_another() {
     let secret = SecretString::from(SECRET);

@@ -22,7 +22,10 @@ use self::{
     transport::{Transport, TransportError},
 };
 use super::{ChargeRequest, GatewayError, Payment, PaymentGateway, PaymentMethodId};
-use crate::{api_key::ApiKey, api_key::ApiKeyRing, order::ChargeOrder};
+use crate::{
+    api_key::{ApiKey, ApiKeyError, ApiKeyRing},
+    order::ChargeOrder,
+};
 
 /// The version of the API that answers are read by, whatever the account's own is
 /// (<https://docs.stripe.com/api/versioning>).
@@ -63,7 +66,11 @@ impl StripeGateway {
 
     /// Sends a call. A key that is not accepted is fetched anew, once, within the same time.
     async fn send(&self, call: &Call, due: Instant) -> Result<Answer, CallError> {
-        let key = timeout_at(due, self.keys.current()).await.ok().and_then(Result::ok).ok_or(CallError::NoKey)?;
+        let key = match timeout_at(due, self.keys.current()).await {
+            Ok(Ok(key)) => key,
+            Ok(Err(ApiKeyError::Unreachable { .. })) | Err(_) => return Err(CallError::KeyUnreachable),
+            Ok(Err(_)) => return Err(CallError::NoKey),
+        };
         let answer = self.transport.send(call.with(&key)?, due).await?;
         if answer.status != 401 {
             return Ok(answer);
@@ -79,6 +86,7 @@ impl StripeGateway {
         let call = Call { method: Method::GET, url, idempotency_key: None, form: String::new() };
         let answer = self.send(&call, due).await.map_err(|error| match error {
             CallError::NoKey => GatewayError::NotReady { code: "api_key_missing" },
+            CallError::KeyUnreachable => GatewayError::Unreachable { code: "api_key_unreachable" },
             CallError::Request => GatewayError::Unavailable { code: "request_not_built" },
             CallError::Transport(TransportError::NotSent(code)) => GatewayError::Unreachable { code },
             CallError::Transport(TransportError::Lost(code)) => GatewayError::Unavailable { code },
@@ -170,6 +178,8 @@ impl Call {
 enum CallError {
     /// There is no API key to call with.
     NoKey,
+    /// There may be one, but who keeps it does not answer.
+    KeyUnreachable,
     /// The request could not be made.
     Request,
     /// It did not get through, or its answer did not.
@@ -187,6 +197,7 @@ impl From<CallError> for GatewayError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::NoKey => Self::NotReady { code: "api_key_missing" },
+            CallError::KeyUnreachable => Self::Unreachable { code: "api_key_unreachable" },
             CallError::Request => Self::Unavailable { code: "request_not_built" },
             CallError::Transport(TransportError::NotSent(code)) => Self::Unreachable { code },
             CallError::Transport(TransportError::Lost(code)) => Self::Unknown { code },

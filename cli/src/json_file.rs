@@ -9,14 +9,14 @@ use serde::Serialize;
 /// The results cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the results to `{}`; give --json a file that can be written", path.display())]
-pub(super) struct JsonFileError {
+pub struct JsonFileError {
     path: PathBuf,
     source: std::io::Error,
 }
 
 /// A file that can be written. Was it made for this run and never written, it is taken away again.
 #[derive(Debug)]
-pub(super) struct JsonFile {
+pub struct JsonFile {
     path: PathBuf,
     empty_and_ours: bool,
 }
@@ -26,7 +26,7 @@ impl JsonFile {
     ///
     /// # Errors
     /// It cannot.
-    pub(super) fn open(path: &Path) -> Result<Self, JsonFileError> {
+    pub fn open(path: &Path) -> Result<Self, JsonFileError> {
         let failed = |source| JsonFileError { path: path.to_owned(), source };
         match OpenOptions::new().write(true).create_new(true).open(path) {
             Ok(_) => Ok(Self { path: path.to_owned(), empty_and_ours: true }),
@@ -42,7 +42,7 @@ impl JsonFile {
     ///
     /// # Errors
     /// It cannot be written any more.
-    pub(super) fn write(&mut self, results: &impl Serialize) -> Result<(), JsonFileError> {
+    pub fn write(&mut self, results: &impl Serialize) -> Result<(), JsonFileError> {
         let written = serde_json::to_string_pretty(results).map_err(std::io::Error::from);
         let written = written.and_then(|text| std::fs::write(&self.path, text + "\n"));
         written.map_err(|source| JsonFileError { path: self.path.clone(), source })?;
