@@ -161,12 +161,12 @@ fn check_objects(document: &Value, found: &[MessageContent]) {
         match (content, alone) {
             // Where a record is no job, its place is a part of its name.
             (MessageContent::Unreadable { reason, .. }, MessageContent::Unreadable { reason: other, .. }) => {
-                assert_eq!(reason, other)
+                assert_eq!(reason, other);
             }
             (content, alone) => assert_eq!(content, alone),
         }
         if let (MessageContent::Job { .. }, Some(event)) = (content, told_by_event_bridge(record)) {
-            assert_eq!(read(&event.to_string()), [content.clone()], "one upload is one job however it is told about");
+            assert_eq!(read(&event.to_string()), std::slice::from_ref(content), "one upload is one job however it is told about");
         }
     }
 }
