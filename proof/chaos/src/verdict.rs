@@ -197,8 +197,7 @@ impl Verdict {
 /// Holds the promises against what was counted.
 #[must_use]
 pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
-    let mut verdict = Verdict::default();
-    verdict.doubts = doubts(evidence);
+    let mut verdict = Verdict { doubts: doubts(evidence), ..Verdict::default() };
     verdict.violations.extend(evidence.jobs.iter().flat_map(|job| of_job(job, limits)));
     verdict.violations.extend(evidence.deliveries.iter().flat_map(|delivery| of_delivery(delivery, limits)));
     verdict.violations.extend(of_queues(evidence));

@@ -74,12 +74,17 @@ impl Actor {
         let kind = kinds[world.roll(|dice| dice.usize(0..kinds.len()))];
         world.plan.allows(kind).then(|| {
             world.happened(kind);
-            self.troubles.fetch_add(1, Ordering::Relaxed);
+            self.meets_trouble();
             kind
         })
     }
 
-    /// Whether any of its calls has gone wrong in this life.
+    /// Something has kept it from what it wanted to do.
+    pub(crate) fn meets_trouble(&self) {
+        self.troubles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether any of its calls has gone wrong in this life, or it stood still.
     pub(crate) fn met_trouble(&self) -> bool {
         self.troubles.load(Ordering::Relaxed) > 0
     }

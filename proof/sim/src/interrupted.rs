@@ -105,6 +105,8 @@ impl<F: Future> Future for Interrupted<F> {
             && at == this.polls
         {
             this.world.happened(Fault::SandboxFrozen);
+            // It may wake up after its time, with no call left to it.
+            this.actor.meets_trouble();
             this.world.tell(&this.actor.name, || format!("stands still for {} s", long.as_secs()));
             let mut frozen = Box::pin(tokio::time::sleep(long));
             if frozen.as_mut().poll(context).is_pending() {
