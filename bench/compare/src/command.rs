@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::figures::Figures;
 use crate::rounds::{self, Effort};
+use crate::setup::Origin;
 use crate::{pages, rows, setup, table};
 
 /// Measures Ikkai, the bare SDK and Powertools for AWS Lambda side by side. Exits with 1 when a target is missed.
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// The cargo profile of the contenders; deployed functions are built with `release`.
     #[arg(long, default_value = "release")]
     profile: String,
+    /// Measures the binaries of this folder, which are there already, instead of building them.
+    #[arg(long, conflicts_with_all = ["profile", "record"])]
+    binaries: Option<PathBuf>,
     /// Writes the figures and the rows into this file.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -32,11 +36,15 @@ pub struct Arguments {
     #[arg(long)]
     record: bool,
     /// Measures nothing: shows the figures of this file.
-    #[arg(long, conflicts_with_all = ["rounds", "batches", "quick", "profile", "json"])]
+    #[arg(long, conflicts_with_all = ["rounds", "batches", "quick", "profile"])]
     show: Option<PathBuf>,
 }
 
 impl Arguments {
+    fn origin(&self) -> Origin {
+        self.binaries.clone().map_or_else(|| Origin::Profile(self.profile.clone()), Origin::Folder)
+    }
+
     fn effort(&self) -> Effort {
         if self.quick {
             return Effort { rounds: 1, batches: 20, starts: 3 };
@@ -52,7 +60,7 @@ impl Arguments {
 pub async fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let figures = match &arguments.show {
         Some(file) => Figures::read(&fs::read_to_string(file)?)?,
-        None => rounds::measure(&setup::set_up(&arguments.profile)?, arguments.effort(), &arguments.profile).await?,
+        None => rounds::measure(&setup::set_up(&arguments.origin())?, arguments.effort()).await?,
     };
     let rows = rows::rows(&figures);
     println!("{}", table::text(&figures, &rows));
@@ -63,4 +71,33 @@ pub async fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         pages::record(&setup::root(), &figures, &rows)?;
     }
     Ok(rows.iter().all(rows::Row::is_met))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::contender::Contender;
+    use crate::rows::tests::good;
+
+    async fn verdict_on(figures: &Figures) -> bool {
+        let file = std::env::temp_dir().join(format!("ikkai-compare-{}-{:?}.json", std::process::id(), std::thread::current().id()));
+        fs::write(&file, figures.with_rows(&rows::rows(figures)).expect("JSON")).expect("a file");
+        let show = file.display().to_string();
+        let shown = run(&Arguments::parse_from(["compare", "--show", &show])).await.expect("it is shown");
+        fs::remove_file(file).expect("it was there");
+        shown
+    }
+
+    #[tokio::test]
+    async fn the_exit_status_follows_the_rows_of_a_file_that_was_written_and_read() {
+        assert!(verdict_on(&good()).await);
+        let mut slower = good();
+        slower.contenders.get_mut(&Contender::Ikkai).expect("a contender").init_ms = 10.1;
+        assert!(!verdict_on(&slower).await);
+        let mut without = good();
+        without.contenders.remove(&Contender::Python);
+        assert!(!verdict_on(&without).await);
+    }
 }

@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 /// A function that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Contender {
+pub(crate) enum Contender {
     /// Answers at once: the harness and the runtime client by themselves.
     Echo,
     /// The bare SDK: a conditional put and an update a job.

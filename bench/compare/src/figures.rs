@@ -72,7 +72,7 @@ pub(crate) struct Measured {
 
 impl Figures {
     /// The medians of what was seen. A contender that showed nothing is left out, and every row about it is missed.
-    pub(crate) fn new(seen: &BTreeMap<Contender, Seen>, field: &Field, effort: Effort, profile: &str, load_before: f64) -> Self {
+    pub(crate) fn new(seen: &BTreeMap<Contender, Seen>, field: &Field, effort: Effort, load_before: f64) -> Self {
         let contended = |(contender, seen): (&Contender, &Seen)| Some((*contender, Contended::new(seen)?));
         Self {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
@@ -81,7 +81,7 @@ impl Figures {
                 cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
                 load_before,
             },
-            profile: profile.to_owned(),
+            profile: field.profile.clone(),
             rounds: effort.rounds,
             batches: effort.batches,
             versions: field.versions.clone(),

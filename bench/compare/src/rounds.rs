@@ -29,7 +29,7 @@ pub(crate) struct Seen {
     pub(crate) sittings: Vec<Sitting>,
 }
 
-pub(crate) async fn measure(field: &Field, effort: Effort, profile: &str) -> Result<Figures, Box<dyn Error>> {
+pub(crate) async fn measure(field: &Field, effort: Effort) -> Result<Figures, Box<dyn Error>> {
     let stub = Stub::start().await?;
     let mut seen: BTreeMap<Contender, Seen> = BTreeMap::new();
     let load_before = Machine::load();
@@ -45,7 +45,7 @@ pub(crate) async fn measure(field: &Field, effort: Effort, profile: &str) -> Res
             }
         }
     }
-    Ok(Figures::new(&seen, field, effort, profile, load_before))
+    Ok(Figures::new(&seen, field, effort, load_before))
 }
 
 async fn starts_without_network(contender: Contender, launch: &Launch, count: u32) -> Result<Vec<Start>, Box<dyn Error>> {

@@ -134,7 +134,6 @@ impl Rows<'_> {
         for scenario in Scenario::ALL {
             let same = |what: fn(&Measured) -> f64| self.ratio((SameCalls, scenario, 0), (Ikkai, scenario, 0), what);
             let apart = |ratio: Option<f64>| ratio.map(|ratio| (ratio - 1.0).abs());
-            let all_calls = |measured: &Measured| measured.calls.values().sum();
             let [calls, bodies, log] = [same(all_calls), same(|of| of.body_bytes), same(|of| of.log_bytes)].map(apart);
             let worst = calls.zip(bodies).zip(log).map(|((calls, bodies), log)| calls.max(bodies).max(log));
             let what = format!("calls, bytes and log that the raw SDK's differ from Ikkai's, {}", scenario.name());
@@ -158,10 +157,116 @@ impl Rows<'_> {
     }
 }
 
+fn all_calls(measured: &Measured) -> f64 {
+    measured.calls.values().sum()
+}
+
 fn ten(a_message: f64) -> f64 {
     a_message * 10.0
 }
 
 fn calls(measured: &Measured, operation: &str) -> f64 {
     measured.calls.get(operation).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::figures::Machine;
+
+    fn measured(scenario: Scenario, delay_ms: u64, cpu_ms: f64) -> Measured {
+        let visibility = if scenario == Failing { 0.2 } else { 0.1 };
+        let writes = if scenario == Duplicates { 1.0 } else { 2.0 };
+        Measured {
+            scenario,
+            delay_ms,
+            cpu_ms,
+            batches_per_second: 80.0,
+            p50_ms: 12.0,
+            p99_ms: 13.0,
+            harness_busy: 0.1,
+            calls: [("UpdateItem", writes), ("ChangeMessageVisibilityBatch", visibility)]
+                .map(|(operation, calls)| (operation.to_owned(), calls))
+                .into(),
+            body_bytes: 900.0,
+            log_bytes: 350.0,
+        }
+    }
+
+    fn contended(cpu_ms: f64) -> Contended {
+        let series = [0, 5].into_iter().flat_map(|delay| Scenario::ALL.map(|scenario| measured(scenario, delay, cpu_ms)));
+        Contended { init_ms: 5.0, init_bytes: 9_000_000, peak_bytes: 10_000_000, connections: 0, series: series.collect() }
+    }
+
+    /// Figures that meet every target.
+    pub(crate) fn good() -> Figures {
+        let cpu = [(Floor, 1.0), (SameCalls, 2.0), (Ikkai, 2.3), (Email, 4.0), (Python, 24.0), (TypeScript, 14.4)];
+        let mut contenders: BTreeMap<_, _> = cpu.map(|(contender, cpu_ms)| (contender, contended(cpu_ms))).into();
+        let mut echo = contended(0.1);
+        echo.series.iter_mut().for_each(|measured| measured.batches_per_second = 4_000.0);
+        contenders.insert(Echo, echo);
+        Figures {
+            date: "2026-11-30".to_owned(),
+            machine: Machine { architecture: "x86_64".to_owned(), cores: 2, load_before: 0.0 },
+            profile: "release".to_owned(),
+            rounds: 5,
+            batches: 100,
+            versions: BTreeMap::new(),
+            contenders,
+        }
+    }
+
+    fn missed(figures: &Figures) -> Vec<String> {
+        rows(figures).into_iter().filter(|row| !row.is_met()).map(|row| row.what).collect()
+    }
+
+    #[test]
+    fn good_figures_meet_every_target() {
+        assert_eq!(missed(&good()), [""; 0]);
+    }
+
+    #[test]
+    fn each_figure_that_is_worse_misses_its_own_target() {
+        type Worsen = fn(&mut Measured);
+        let cases: [(Contender, Scenario, u64, Worsen, &str); 9] = [
+            (Ikkai, New, 0, |of| of.cpu_ms = 2.31, "CPU a batch, new jobs: Ikkai / raw SDK with the same calls and log"),
+            (Python, New, 0, |of| of.cpu_ms = 22.9, "CPU a batch, new jobs: Powertools Python / Ikkai"),
+            (TypeScript, Failing, 0, |of| of.cpu_ms = 13.7, "CPU a batch, 2 of 10 fail: Powertools TypeScript / Ikkai"),
+            (Ikkai, Duplicates, 5, |of| of.batches_per_second = 75.9, "batches a second with 5 ms a call, duplicates: Ikkai / raw SDK"),
+            (Email, New, 0, |of| *of.calls.get_mut("UpdateItem").expect("writes") = 3.1, "writes a job that announces its effect: e-mail consumer"),
+            (Email, New, 0, |of| of.log_bytes = 401.0, "bytes of log, a job that succeeds: e-mail consumer"),
+            (SameCalls, New, 0, |of| of.body_bytes = 930.0, "calls, bytes and log that the raw SDK's differ from Ikkai's, new jobs"),
+            (Echo, New, 0, |of| of.batches_per_second = 200.0, "batches a second without a call: echo / raw SDK"),
+            (Floor, New, 5, |of| of.harness_busy = 0.6, "share of its time that the harness works, raw SDK with 5 ms a call"),
+        ];
+        for (contender, scenario, delay_ms, worsen, what) in cases {
+            let mut figures = good();
+            let series = &mut figures.contenders.get_mut(&contender).expect("a contender").series;
+            series.iter_mut().filter(|of| of.scenario == scenario && of.delay_ms == delay_ms).for_each(worsen);
+            assert_eq!(missed(&figures), [what]);
+        }
+        for (worsen, what) in [
+            ((|of| of.init_ms = 10.1) as fn(&mut Contended), "init to the first event, no network: Ikkai / raw SDK"),
+            (|of| of.peak_bytes = 15_100_000, "peak memory: Ikkai / raw SDK"),
+            (|of| of.connections = 1, "connections opened after init: Ikkai"),
+        ] {
+            let mut figures = good();
+            worsen(figures.contenders.get_mut(&Ikkai).expect("a contender"));
+            assert_eq!(missed(&figures), [what]);
+        }
+    }
+
+    /// A harness that measures nothing must not report success.
+    #[test]
+    fn a_row_that_nothing_was_measured_for_is_missed() {
+        let mut figures = good();
+        figures.contenders.clear();
+        let rows = rows(&figures);
+        assert!(rows.iter().all(|row| row.value.is_none() && row.is_met() == (row.target == Target::None)), "{rows:#?}");
+        let mut figures = good();
+        figures.contenders.get_mut(&Floor).expect("a contender").init_ms = 0.0;
+        assert_eq!(missed(&figures), ["init to the first event, no network: Ikkai / raw SDK"], "a ratio to nothing is none");
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) const FAILING: usize = 2;
 /// What the messages of a batch are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scenario {
+pub(crate) enum Scenario {
     /// Jobs that nobody has seen.
     New,
     /// Messages of jobs that are done.

@@ -13,6 +13,15 @@ use crate::contender::Contender;
 /// Names the Python to use.
 const PYTHON_VARIABLE: &str = "IKKAI_PYTHON";
 
+/// Where the binaries of this workspace come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// They are built with this cargo profile.
+    Profile(String),
+    /// They are in this folder.
+    Folder(PathBuf),
+}
+
 /// How a contender's process is started.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
@@ -25,15 +34,16 @@ pub(crate) struct Launch {
 pub(crate) struct Field {
     pub(crate) launches: BTreeMap<Contender, Launch>,
     pub(crate) versions: BTreeMap<String, String>,
+    /// The profile of what was built, or where it was found.
+    pub(crate) profile: String,
 }
 
 /// Builds and installs what is missing.
-pub(crate) fn set_up(profile: &str) -> Result<Field, Box<dyn Error>> {
+pub(crate) fn set_up(origin: &Origin) -> Result<Field, Box<dyn Error>> {
     let mut launches = BTreeMap::new();
     let ours: Vec<_> = Contender::ALL.into_iter().filter_map(|contender| Some((contender, contender.binary()?))).collect();
     let names: Vec<_> = ours.iter().map(|(_, name)| *name).collect();
-    eprintln!("building {} (profile {profile}; the first time this takes minutes)", names.join(", "));
-    for ((contender, _), binary) in ours.iter().zip(artifact::build(&names, profile)?) {
+    for ((contender, _), binary) in ours.iter().zip(binaries(&names, origin)?) {
         launches.insert(*contender, launch(*contender, binary, &[]));
     }
 
@@ -51,7 +61,21 @@ pub(crate) fn set_up(profile: &str) -> Result<Field, Box<dyn Error>> {
         ("powertools_python".to_owned(), pinned(include_str!("../../powertools-python/requirements.txt"), "aws-lambda-powertools==")?),
         ("powertools_typescript".to_owned(), pinned(include_str!("../../powertools-typescript/package.json"), "lambda-powertools/idempotency\": \"")?),
     ]);
-    Ok(Field { launches, versions })
+    let profile = match origin {
+        Origin::Profile(profile) => profile.clone(),
+        Origin::Folder(folder) => folder.display().to_string(),
+    };
+    Ok(Field { launches, versions, profile })
+}
+
+fn binaries(names: &[&str], origin: &Origin) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    match origin {
+        Origin::Profile(profile) => {
+            eprintln!("building {} (profile {profile}; the first time this takes minutes)", names.join(", "));
+            Ok(artifact::build(names, profile)?)
+        }
+        Origin::Folder(folder) => Ok(names.iter().map(|name| folder.join(name)).collect()),
+    }
 }
 
 fn launch(contender: Contender, binary: PathBuf, found: &[(&str, String)]) -> Launch {

@@ -139,3 +139,35 @@ fn markdown<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     lines.insert(1.min(lines.len()), format!("|{}\n", "---|".repeat(COLUMNS)));
     lines.concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::rows;
+    use crate::rows::tests::good;
+
+    #[test]
+    fn what_was_not_measured_is_shown_as_missing_and_missed() {
+        let mut figures = good();
+        figures.contenders.remove(&Contender::Email);
+        let text = text(&figures, &rows(&figures));
+        let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+        let words = |line: &str| line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("|");
+        assert_eq!(words(&line("peak memory: e-mail")), "peak memory: e-mail consumer / raw SDK|–|≤ 2.00|missed");
+        assert_eq!(words(&line("peak memory: Ikkai")), "peak memory: Ikkai / raw SDK|1.00|≤ 1.50|met");
+        assert!(text.ends_with("4 targets are missed\n"), "{text}");
+    }
+
+    #[test]
+    fn a_markdown_table_has_a_line_below_its_header() {
+        let rows = [["what", "measured"], ["a", "1"]].map(|row| row.map(str::to_owned));
+        assert_eq!(markdown(&rows), "| what | measured |\n|---|---|\n| a | 1 |\n");
+    }
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!([short(2.0), short(0.1), short(0.0), short(2.104)], ["2", "0.1", "0", "2.1"]);
+        assert_eq!(shown(1.149, Unit::Ratio), "1.15");
+        assert_eq!(shown(349.6, Unit::Bytes), "350 B");
+    }
+}

@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::BehaviorVersion;
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
@@ -99,15 +99,14 @@ async fn main() -> Result<(), Error> {
     let aws = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
     let floor = Floor { dynamodb: Client::new(&aws), table: std::env::var("JOBS_TABLE")? };
     let floor = &floor;
-    run(service_fn(async move |event: LambdaEvent<SqsEvent>| {
+    run(service_fn(move |event: LambdaEvent<SqsEvent>| async move {
         let messages = &event.payload.records;
         let done = join_all(messages.iter().map(|message| floor.work(message))).await;
-        let failed = messages.iter().zip(done).filter(|(_, done)| done.is_err());
-        let failures = failed.map(|(message, _)| BatchItemFailure {
-            item_identifier: message.message_id.clone().unwrap_or_default(),
-            ..BatchItemFailure::default()
-        });
-        Ok::<_, Error>(SqsBatchResponse { batch_item_failures: failures.collect(), ..SqsBatchResponse::default() })
+        let mut response = SqsBatchResponse::default();
+        for (message, _) in messages.iter().zip(done).filter(|(_, done)| done.is_err()) {
+            response.add_failure(message.message_id.clone().unwrap_or_default());
+        }
+        Ok::<_, Error>(response)
     }))
     .await
 }

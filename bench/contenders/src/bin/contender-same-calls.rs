@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::BehaviorVersion;
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -101,11 +101,11 @@ impl SameCalls {
             self.change_visibility(failed.iter().map(|(message, _)| *message), BACKOFF).await?;
         }
         metrics(&outcomes)?;
-        let failures = failed.iter().map(|(message, _)| BatchItemFailure {
-            item_identifier: message.message_id.clone().unwrap_or_default(),
-            ..BatchItemFailure::default()
-        });
-        Ok(SqsBatchResponse { batch_item_failures: failures.collect(), ..SqsBatchResponse::default() })
+        let mut response = SqsBatchResponse::default();
+        for (message, _) in failed {
+            response.add_failure(message.message_id.clone().unwrap_or_default());
+        }
+        Ok(response)
     }
 
     async fn work(&self, message: &SqsMessage, request_id: &str) -> Result<Outcome, Error> {
@@ -284,5 +284,5 @@ fn since_1970() -> Duration {
 async fn main() -> Result<(), Error> {
     let contender = SameCalls::start().await?;
     let contender = &contender;
-    run(service_fn(async move |event: LambdaEvent<SqsEvent>| contender.batch(&event).await)).await
+    run(service_fn(move |event: LambdaEvent<SqsEvent>| async move { contender.batch(&event).await })).await
 }
