@@ -16,7 +16,7 @@ pub(in super::super) struct Counts(BTreeMap<String, Tally>);
 
 impl Counts {
     /// Adds a call.
-    pub(super) fn add(&mut self, operation: &str, bytes: usize) {
+    pub(in super::super) fn add(&mut self, operation: &str, bytes: usize) {
         if !self.0.contains_key(operation) {
             self.0.insert(operation.to_owned(), Tally::default());
         }
