@@ -20,7 +20,7 @@ def record_handler(record: SQSRecord):
     job = json.loads(record.body)
     if job["payload"]["templateId"] == "fail":
         raise RuntimeError("the provider failed")
-    return {"jobId": job["jobId"]}
+    return {"deliveryId": job["payload"]["deliveryId"]}
 
 
 def lambda_handler(event, context):

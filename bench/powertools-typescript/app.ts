@@ -16,7 +16,7 @@ const recordHandler = makeIdempotent(
   async (record: SQSRecord) => {
     const job = JSON.parse(record.body);
     if (job.payload.templateId === 'fail') throw new Error('the provider failed');
-    return { jobId: job.jobId };
+    return { deliveryId: job.payload.deliveryId };
   },
   { persistenceStore, config },
 );

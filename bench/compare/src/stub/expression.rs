@@ -51,7 +51,7 @@ impl<'a> Placeholders<'a> {
     }
 }
 
-/// A number's digits as an integer. Nobody here writes fractions.
+/// A number's digits as an integer.
 fn whole(value: &Value) -> Result<i128, Problem> {
     let digits = value.get("N").and_then(Value::as_str);
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| format!("not a whole number: {value}"))
@@ -91,6 +91,9 @@ mod tests {
         // As numbers, not as texts: "99" is greater than "100" only as a text.
         assert_eq!(check(mine, running("100")), Ok(false));
         assert_eq!(check(mine, running("1000")), Ok(false));
+        assert_eq!(check(mine, running("99.993")), Ok(true));
+        assert_eq!(check(mine, running("100.5")), Ok(false));
+        assert!(check(mine, running("many")).is_err());
         assert_eq!(check(mine, Some(json!({"id": {"S": "a"}, "status": {"S": "done"}, "until": {"N": "1"}}))), Ok(false));
         assert_eq!(check("attribute_exists(id)", None), Ok(false));
         assert_eq!(check("attribute_exists(id)", running("1")), Ok(true));

@@ -99,11 +99,21 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Numbers are compared as such. One contender writes its times with fractions of seconds, for which 53 bits are enough.
+fn numbers(left: &Value, right: &Value) -> Result<Ordering, Problem> {
+    if let (Ok(left), Ok(right)) = (whole(left), whole(right)) {
+        return Ok(left.cmp(&right));
+    }
+    let fraction = |value: &Value| value["N"].as_str().and_then(|digits| digits.parse::<f64>().ok());
+    let ordering = fraction(left).zip(fraction(right)).and_then(|(left, right)| left.partial_cmp(&right));
+    ordering.ok_or_else(|| format!("not numbers: {left} and {right}"))
+}
+
 /// The order of two values of one type; `None` for values that have none.
 fn compared(left: &Value, right: &Value) -> Result<Option<Ordering>, Problem> {
     let text = |value: &Value| value.get("S").and_then(Value::as_str).map(str::to_owned);
     if left.get("N").is_some() && right.get("N").is_some() {
-        return Ok(Some(whole(left)?.cmp(&whole(right)?)));
+        return numbers(left, right).map(Some);
     }
     if let (Some(left), Some(right)) = (text(left), text(right)) {
         return Ok(Some(left.as_bytes().cmp(right.as_bytes())));
