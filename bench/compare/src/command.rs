@@ -82,7 +82,8 @@ mod tests {
     use crate::rows::tests::good;
 
     async fn verdict_on(figures: &Figures) -> bool {
-        let file = std::env::temp_dir().join(format!("ikkai-compare-{}-{:?}.json", std::process::id(), std::thread::current().id()));
+        let file =
+            std::env::temp_dir().join(format!("ikkai-compare-{}-{:?}.json", std::process::id(), std::thread::current().id()));
         fs::write(&file, figures.with_rows(&rows::rows(figures)).expect("JSON")).expect("a file");
         let show = file.display().to_string();
         let shown = run(&Arguments::parse_from(["compare", "--show", &show])).await.expect("it is shown");

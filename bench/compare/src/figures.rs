@@ -201,7 +201,12 @@ pub(crate) mod tests {
 
     #[test]
     fn figures_are_medians_over_rounds_a_batch_or_a_message() {
-        let sitting = |cpu_ms| Sitting { delay_ms: 0, peak_bytes: cpu_ms, connections: cpu_ms, series: vec![series(Scenario::New, cpu_ms)] };
+        let sitting = |cpu_ms| Sitting {
+            delay_ms: 0,
+            peak_bytes: cpu_ms,
+            connections: cpu_ms,
+            series: vec![series(Scenario::New, cpu_ms)],
+        };
         let start = |init_ms| Start { init: Duration::from_millis(init_ms), resident_bytes: 9, connections: 0 };
         let seen = Seen { starts: [3, 1, 2].map(start).to_vec(), sittings: [2, 40, 4].map(sitting).to_vec() };
         let contended = Contended::new(&seen).expect("figures");

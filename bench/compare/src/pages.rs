@@ -64,7 +64,10 @@ mod tests {
         for (page, render) in PAGES {
             let text = read(page);
             let expected = with_block(&text, &render(&figures, &rows)).expect("a block");
-            assert!(expected == text, "{page} shows other figures than {RECORDED}: run `cargo compare -- --show {RECORDED} --record`");
+            assert!(
+                expected == text,
+                "{page} shows other figures than {RECORDED}: run `cargo compare -- --show {RECORDED} --record`"
+            );
         }
     }
 }

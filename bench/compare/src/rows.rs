@@ -87,7 +87,8 @@ impl Rows<'_> {
     }
 
     fn throughput(&self) -> Vec<Row> {
-        let against_floor = |scenario| self.ratio((Ikkai, scenario, 5), (Floor, scenario, 5), |measured| measured.batches_per_second);
+        let against_floor =
+            |scenario| self.ratio((Ikkai, scenario, 5), (Floor, scenario, 5), |measured| measured.batches_per_second);
         // Messages that failed get their delay in a call of its own, behind the writes: a third round trip that the floor does without.
         let targets = [(New, Target::AtLeast(0.95)), (Duplicates, Target::AtLeast(0.95)), (Failing, Target::None)];
         let row = |(scenario, target): (Scenario, Target)| {
@@ -103,7 +104,12 @@ impl Rows<'_> {
         let peak = |contended: &Contended| contended.peak_bytes as f64;
         let handshakes = |of| self.0.of(of).map(|contended| contended.connections as f64);
         vec![
-            Row::new("init to the first event, no network: Ikkai / raw SDK", Unit::Ratio, against_floor(Ikkai, init), Target::AtMost(2.0)),
+            Row::new(
+                "init to the first event, no network: Ikkai / raw SDK",
+                Unit::Ratio,
+                against_floor(Ikkai, init),
+                Target::AtMost(2.0),
+            ),
             Row::new("peak memory: Ikkai / raw SDK", Unit::Ratio, against_floor(Ikkai, peak), Target::AtMost(1.5)),
             Row::new("peak memory: e-mail consumer / raw SDK", Unit::Ratio, against_floor(Email, peak), Target::AtMost(2.0)),
             Row::new("connections opened after init: Ikkai", Unit::Count, handshakes(Ikkai), Target::AtMost(0.0)),
@@ -118,7 +124,12 @@ impl Rows<'_> {
         let log = |of| self.0.in_scenario(of, New, 0).map(|measured| measured.log_bytes);
         vec![
             Row::new("writes a job that succeeds", Unit::Count, writes(Ikkai, New), Target::AtMost(2.0)),
-            Row::new("writes a job that announces its effect: e-mail consumer", Unit::Count, writes(Email, New), Target::AtMost(3.0)),
+            Row::new(
+                "writes a job that announces its effect: e-mail consumer",
+                Unit::Count,
+                writes(Email, New),
+                Target::AtMost(3.0),
+            ),
             Row::new("writes a duplicate", Unit::Count, writes(Ikkai, Duplicates), Target::AtMost(1.0)),
             Row::new("writes an attempt, 2 of 10 fail", Unit::Count, writes(Ikkai, Failing), Target::AtMost(2.0)),
             Row::new("calls for the lease of 10 messages", Unit::Count, visibility(New).map(ten), Target::AtMost(1.0)),
@@ -142,7 +153,12 @@ impl Rows<'_> {
         let echo = self.ratio((Echo, New, 0), (Floor, New, 0), |measured| measured.batches_per_second);
         rows.push(Row::new("batches a second without a call: echo / raw SDK", Unit::Ratio, echo, Target::AtLeast(3.0)));
         let busy = self.0.in_scenario(Floor, New, 5).map(|measured| measured.harness_busy);
-        rows.push(Row::new("share of its time that the harness works, raw SDK with 5 ms a call", Unit::Ratio, busy, Target::AtMost(0.5)));
+        rows.push(Row::new(
+            "share of its time that the harness works, raw SDK with 5 ms a call",
+            Unit::Ratio,
+            busy,
+            Target::AtMost(0.5),
+        ));
         rows
     }
 
@@ -234,10 +250,28 @@ pub(crate) mod tests {
             (Ikkai, New, 0, |of| of.cpu_ms = 2.31, "CPU a batch, new jobs: Ikkai / raw SDK with the same calls and log"),
             (Python, New, 0, |of| of.cpu_ms = 22.9, "CPU a batch, new jobs: Powertools Python / Ikkai"),
             (TypeScript, Failing, 0, |of| of.cpu_ms = 13.7, "CPU a batch, 2 of 10 fail: Powertools TypeScript / Ikkai"),
-            (Ikkai, Duplicates, 5, |of| of.batches_per_second = 75.9, "batches a second with 5 ms a call, duplicates: Ikkai / raw SDK"),
-            (Email, New, 0, |of| *of.calls.get_mut("UpdateItem").expect("writes") = 3.1, "writes a job that announces its effect: e-mail consumer"),
+            (
+                Ikkai,
+                Duplicates,
+                5,
+                |of| of.batches_per_second = 75.9,
+                "batches a second with 5 ms a call, duplicates: Ikkai / raw SDK",
+            ),
+            (
+                Email,
+                New,
+                0,
+                |of| *of.calls.get_mut("UpdateItem").expect("writes") = 3.1,
+                "writes a job that announces its effect: e-mail consumer",
+            ),
             (Email, New, 0, |of| of.log_bytes = 401.0, "bytes of log, a job that succeeds: e-mail consumer"),
-            (SameCalls, New, 0, |of| of.body_bytes = 930.0, "calls, bytes and log that the raw SDK's differ from Ikkai's, new jobs"),
+            (
+                SameCalls,
+                New,
+                0,
+                |of| of.body_bytes = 930.0,
+                "calls, bytes and log that the raw SDK's differ from Ikkai's, new jobs",
+            ),
             (Echo, New, 0, |of| of.batches_per_second = 200.0, "batches a second without a call: echo / raw SDK"),
             (Floor, New, 5, |of| of.harness_busy = 0.6, "share of its time that the harness works, raw SDK with 5 ms a call"),
         ];

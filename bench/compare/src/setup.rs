@@ -58,8 +58,14 @@ pub(crate) fn set_up(origin: &Origin) -> Result<Field, Box<dyn Error>> {
     let versions = BTreeMap::from([
         ("python".to_owned(), version(Command::new(&python).arg("--version"))?),
         ("node".to_owned(), version(Command::new("node").arg("--version"))?),
-        ("powertools_python".to_owned(), pinned(include_str!("../../powertools-python/requirements.txt"), "aws-lambda-powertools==")?),
-        ("powertools_typescript".to_owned(), pinned(include_str!("../../powertools-typescript/package.json"), "lambda-powertools/idempotency\": \"")?),
+        (
+            "powertools_python".to_owned(),
+            pinned(include_str!("../../powertools-python/requirements.txt"), "aws-lambda-powertools==")?,
+        ),
+        (
+            "powertools_typescript".to_owned(),
+            pinned(include_str!("../../powertools-typescript/package.json"), "lambda-powertools/idempotency\": \"")?,
+        ),
     ]);
     let profile = match origin {
         Origin::Profile(profile) => profile.clone(),
@@ -98,9 +104,11 @@ fn python_environment() -> Result<PathBuf, Box<dyn Error>> {
         fs::remove_dir_all(&folder)?;
     }
     let base = std::env::var(PYTHON_VARIABLE).unwrap_or_else(|_| "python3".to_owned());
-    run(Command::new(&base).args(["-m", "venv"]).arg(&folder))
-        .map_err(|error| format!("{error}\n`{base}` has to be Python 3.10 or newer with `venv`; {PYTHON_VARIABLE} names another"))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--require-hashes", "--no-input", "--disable-pip-version-check", "--requirement"];
+    run(Command::new(&base).args(["-m", "venv"]).arg(&folder)).map_err(|error| {
+        format!("{error}\n`{base}` has to be Python 3.10 or newer with `venv`; {PYTHON_VARIABLE} names another")
+    })?;
+    let pip =
+        ["-m", "pip", "install", "--quiet", "--require-hashes", "--no-input", "--disable-pip-version-check", "--requirement"];
     run(Command::new(&python).args(pip).arg(&requirements))?;
     // Last: an environment without it was interrupted.
     fs::copy(&requirements, &stamp)?;
@@ -129,7 +137,11 @@ fn node_folder() -> Result<PathBuf, Box<dyn Error>> {
     // The packages that are CommonJS ask for `require`.
     let banner = "--banner:js=import { createRequire } from 'module'; const require = createRequire(import.meta.url);";
     let esbuild = ["app.ts", "--bundle", "--minify", "--platform=node", "--target=node20", "--format=esm", "--log-level=warning"];
-    run(Command::new("node").arg("node_modules/esbuild/bin/esbuild").args(esbuild).args([banner, "--outfile=dist/app.mjs"]).current_dir(&folder))?;
+    run(Command::new("node")
+        .arg("node_modules/esbuild/bin/esbuild")
+        .args(esbuild)
+        .args([banner, "--outfile=dist/app.mjs"])
+        .current_dir(&folder))?;
     Ok(folder)
 }
 

@@ -114,7 +114,8 @@ impl Table {
 
     fn key_in(&self, attributes: &Item) -> Result<String, Refusal> {
         let key = attributes.get(self.key).and_then(|value| value["S"].as_str()).filter(|key| !key.is_empty());
-        key.map(str::to_owned).ok_or_else(|| Refusal::Invalid(format!("the table's key is {}, a text that is not empty", self.key)))
+        key.map(str::to_owned)
+            .ok_or_else(|| Refusal::Invalid(format!("the table's key is {}, a text that is not empty", self.key)))
     }
 }
 

@@ -162,7 +162,9 @@ mod tests {
 
     #[test]
     fn an_update_that_is_not_understood_is_refused() {
-        for expression in ["ADD #n :one", "SET #n = :one SET #n = :one", "SET #n = list_append(#n, :one)", "SET #n = #missing", "SET", ""] {
+        for expression in
+            ["ADD #n :one", "SET #n = :one SET #n = :one", "SET #n = list_append(#n, :one)", "SET #n = #missing", "SET", ""]
+        {
             assert!(changed(expression, json!({})).is_err(), "{expression}");
         }
         assert!(changed("SET #n = #status", json!({})).is_err(), "an attribute that is not there");

@@ -214,7 +214,8 @@ mod tests {
     /// Sends a request on the connection and returns the answer's status line and body.
     async fn call(connection: &mut TcpStream, target: &str, extra: &str, body: &Value) -> (String, Value) {
         let body = body.to_string();
-        let head = format!("POST / HTTP/1.1\r\nhost: stub\r\nx-amz-target: {target}\r\n{extra}content-length: {}\r\n\r\n", body.len());
+        let head =
+            format!("POST / HTTP/1.1\r\nhost: stub\r\nx-amz-target: {target}\r\n{extra}content-length: {}\r\n\r\n", body.len());
         connection.write_all(format!("{head}{body}").as_bytes()).await.expect("it listens");
         let mut answer = Vec::new();
         loop {
@@ -274,7 +275,10 @@ mod tests {
         let stub = Stub::start().await.expect("a free port");
         let mut connection = TcpStream::connect(stub.url().trim_start_matches("http://")).await.expect("it listens");
         let (status, refused) = call(&mut connection, "DynamoDB_20120810.PutItem", "", &put()).await;
-        assert_eq!((status.as_str(), &refused["__type"]), ("HTTP/1.1 400 Bad Request", &json!("MissingAuthenticationTokenException")));
+        assert_eq!(
+            (status.as_str(), &refused["__type"]),
+            ("HTTP/1.1 400 Bad Request", &json!("MissingAuthenticationTokenException"))
+        );
         assert_eq!(call(&mut connection, "DynamoDB_20120810.PutItem", SIGNED, &put()).await.0, "HTTP/1.1 200 OK");
     }
 }

@@ -30,9 +30,28 @@ const CLAIMABLE: &str = "attribute_not_exists(#job_id) OR ((#status = :accepted 
      (attribute_not_exists(#retry_at) OR #retry_at <= :due) AND #attempts < :max_attempts AND (attribute_not_exists(#payload_digest) \
      OR #payload_digest = :payload_digest) AND (attribute_not_exists(#crashes) OR #crashes = :zero))";
 const CLAIM_NAMES: [&str; 22] = [
-    "status", "lease_token", "lease_until", "updated_at", "attempts", "generation", "crashes", "created_at", "type", "caller",
-    "idempotency_key", "payload", "payload_digest", "schema_version", "business_id", "effect_begun", "accept_token",
-    "send_lease_until", "enqueued_at", "retry_at", "schema_held_since", "job_id",
+    "status",
+    "lease_token",
+    "lease_until",
+    "updated_at",
+    "attempts",
+    "generation",
+    "crashes",
+    "created_at",
+    "type",
+    "caller",
+    "idempotency_key",
+    "payload",
+    "payload_digest",
+    "schema_version",
+    "business_id",
+    "effect_begun",
+    "accept_token",
+    "send_lease_until",
+    "enqueued_at",
+    "retry_at",
+    "schema_held_since",
+    "job_id",
 ];
 const DONE: &str = "SET #status = :status, #updated_at = :updated_at, #expires_at = :expires_at REMOVE #lease_until";
 const FAILED: &str =
