@@ -10,19 +10,16 @@
 //! measures how fast pictures are made, see [`images`].
 #![expect(clippy::print_stdout, reason = "a command's result goes to standard output")]
 
-mod artifact;
 mod functions;
 mod images;
-mod measure;
 mod report;
-mod silence;
-mod statistics;
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ikkai_compare::{artifact, measure};
 
 use functions::{FUNCTIONS, Function};
 use report::Row;
@@ -99,9 +96,9 @@ async fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     for function in chosen(arguments.function.as_deref())? {
         let binary = match &arguments.binary {
             Some(binary) => binary.clone(),
-            None => artifact::build(function.name, &arguments.profile)?,
+            None => artifact::build(&[function.name], &arguments.profile)?.remove(0),
         };
-        let starts = measure::starts(&binary, function, arguments.starts).await?;
+        let starts = measure::starts(&binary, function.variables, arguments.starts).await?;
         rows.push(Row::new(function.name, &starts).ok_or("no start was measured")?);
     }
     print!("{}", report::table(&rows));

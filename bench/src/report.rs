@@ -1,10 +1,10 @@
 //! The table.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::measure::Start;
-use crate::statistics::percentile;
+use ikkai_compare::columns::aligned;
+use ikkai_compare::measure::Start;
+use ikkai_compare::statistics::percentile;
 
 /// What the project promises: the median of init, and memory when it is over.
 const INIT_TARGET: Duration = Duration::from_millis(20);
@@ -83,21 +83,6 @@ pub(crate) fn table(rows: &[Row]) -> String {
 
 fn milliseconds(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1_000.0)
-}
-
-/// Columns as wide as their widest cell.
-pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
-    let widths: [usize; COLUMNS] = std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let _ = write!(line, "{cell:<width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
 //! What the end-to-end, template and process tests share.
 
-pub mod runtime_api;
+pub use ikkai_runtime_api as runtime_api;
 pub mod template;

@@ -1,8 +1,9 @@
 //! The table.
 
+use ikkai_compare::columns::aligned;
+use ikkai_compare::statistics::percentile;
+
 use super::{BYTES_PER_MB, Measured, sharp};
-use crate::report::aligned;
-use crate::statistics::percentile;
 
 /// What all contenders took for one size of one photograph.
 pub(crate) struct Row {

@@ -1,4 +1,4 @@
-//! Builds a function's binary with cargo.
+//! Builds functions' binaries with cargo.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,21 +6,29 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Builds the binary `name` of the package `name` and returns where it is.
+/// Builds these binaries of the workspace, all in one go, and returns where each is.
 ///
-/// Cargo is asked for the path instead of guessing it: the target folder can be anywhere.
-pub(crate) fn build(name: &str, profile: &str) -> Result<PathBuf, String> {
+/// Cargo is asked for the paths instead of guessing them: the target folder can be anywhere. It is told no package, so that it unites the features
+/// of all packages as every other command does, and compiles no dependency a second time.
+///
+/// # Errors
+/// When cargo fails; its messages are on standard error.
+pub fn build(names: &[&str], profile: &str) -> Result<Vec<PathBuf>, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--package", name, "--bin", name, "--profile", profile, "--message-format", "json-render-diagnostics"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    let mut command = Command::new(cargo);
+    command.args(["build", "--profile", profile, "--message-format", "json-render-diagnostics"]);
+    command.args(names.iter().flat_map(|name| ["--bin", name]));
+    let output = command
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
     if !output.status.success() {
-        return Err(format!("building {name} failed; see cargo's messages above"));
+        return Err(format!("building {} failed; see cargo's messages above", names.join(", ")));
     }
-    executable(&String::from_utf8_lossy(&output.stdout), name).ok_or_else(|| format!("cargo built no binary {name}"))
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let path = |name: &&str| executable(&messages, name).ok_or_else(|| format!("cargo built no binary {name}"));
+    names.iter().map(path).collect()
 }
 
 /// The executable that cargo reports for the binary `name`.

@@ -8,7 +8,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use ikkai_tests::runtime_api::{Deadline, FunctionProcess};
+//! use ikkai_runtime_api::{Deadline, FunctionProcess};
 //! use serde_json::json;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

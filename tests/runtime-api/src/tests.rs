@@ -12,7 +12,7 @@ const LONG: Deadline = Deadline::In(Duration::from_secs(60));
 const NO_VARIABLES: [(&str, &str); 0] = [];
 
 fn child() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/runtime_api/children/function.py")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/children/function.py")
 }
 
 async fn start() -> FunctionProcess {
