@@ -19,6 +19,9 @@ const ROUNDS: u32 = 5;
 /// operator has to mend something first, and than the minute after which a message comes back whose worker died before it said anything.
 const PATIENCE: Duration = Duration::from_secs(420);
 
+/// For how long the queues have to hold nothing until what has not ended is not waited for any more: its message is in a dead-letter queue, or gone.
+const EMPTY_FOR: Duration = Duration::from_secs(15);
+
 /// Longer than any function waits for its provider, and any fault holds a call up.
 const NOTHING_IS_ON_ITS_WAY: Duration = Duration::from_secs(5);
 
@@ -88,14 +91,17 @@ impl Operator<'_> {
         FunctionDesk::new(&self.stage.aws.sdk_config(), self.stage.stack().redrive())
     }
 
-    /// Waits until no job is under way and no queue holds anything; no longer than it may take.
+    /// Waits until no queue holds anything and no job is under way, or none that a message could bring on; no longer than it may take.
     async fn until_quiet(&self) -> Result<(), Failure> {
         let began = Instant::now();
+        let mut last_held = began;
         while began.elapsed() < PATIENCE {
             // The book first: a job that ends after the look at the queues may have a message left there.
             let open = self.book.open().len();
-            if open == 0 && self.waiting().await? == 0 {
-                return Ok(());
+            match self.waiting().await? {
+                0 if open == 0 || last_held.elapsed() >= EMPTY_FOR => return Ok(()),
+                0 => {}
+                _ => last_held = Instant::now(),
             }
             self.stage.aws.check()?;
             sleep(EVERY).await;
