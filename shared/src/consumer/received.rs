@@ -66,14 +66,17 @@ impl Received {
 /// So there is one run, one visibility and one report; and what the first appearance has done is known to be done. The newest receipt counts,
 /// because SQS may ignore an older one. Equal ids over different bodies are not SQS's doing: nothing is known about one from the other.
 pub(super) fn each_once(all: Vec<Received>) -> Vec<Received> {
-    let mut places: HashMap<(String, Option<String>), usize> = HashMap::with_capacity(all.len());
+    let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(all.len());
     let mut once: Vec<Received> = Vec::with_capacity(all.len());
     for received in all {
-        let place = *places.entry((received.message_id.clone(), received.message.body.clone())).or_insert(once.len());
-        match once.get_mut(place) {
-            Some(earlier) if received.receive_count >= earlier.receive_count => *earlier = received,
+        let of_this_id = places.entry(received.message_id.clone()).or_default();
+        match of_this_id.iter().copied().find(|&place| once[place].message.body == received.message.body) {
+            Some(place) if received.receive_count >= once[place].receive_count => once[place] = received,
             Some(_) => {}
-            None => once.push(received),
+            None => {
+                of_this_id.push(once.len());
+                once.push(received);
+            }
         }
     }
     once
